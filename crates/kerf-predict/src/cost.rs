@@ -1,32 +1,36 @@
 //! The cost model: how long a program takes on a device, predicted from a profile and from counts.
 //!
-//! A launch takes as long as the resource that it needs most: the schedulers, the units of each format,
-//! the load-store unit, L2, memory; or, where there are too few warps to fill the waiting, the
-//! operations of one warp one after the other. Counts come from one counting run of the original
-//! program (`kerf_pass::count`); a plan changes formats and puts in conversions, not how often blocks
-//! run, so the same counts serve every plan.
+//! A launch takes as long as its most used resource: issue slots, the units of each format, the load-store unit, L2, device
+//! memory; or, where there are too few warps to hide latency, the dependent operations of one warp. Counts come from one
+//! counting run of the original program (`kerf_pass::count`); a plan changes formats and inserts conversions, not how often
+//! blocks are executed, so the same counts serve every plan.
 //!
-//! What it gives is a prediction and says so. There is no correction for single kernels.
+//! Results are labelled as predictions. There is no correction for single kernels; constants that are fitted to recorded times
+//! are the device's and stand in one file ([`FittedConstants`]).
 mod baseline;
 mod census;
 mod combine;
 mod executed;
+mod fitted;
 mod launch;
 mod machine;
 mod memory;
 mod operations;
 mod rates;
 mod registers;
+mod subject;
 mod traffic;
 
 pub use baseline::{StaticCounts, static_score};
-pub use machine::{Compiler, FittedConstants, ptxas, readable};
+pub use fitted::{FittedConstants, MachineCodeConstants, ProgramConstants, RunConstants};
+pub use machine::{AssemblerError, Compiler, ptxas, readable};
+pub use subject::PredictedSubject;
 
 use kerf_device::bundled;
 use kerf_device::occupancy::Multiprocessor;
 use kerf_device::profile::{DeviceProfile, Figure};
-use kerf_llvm::Module;
-use kerf_pass::count::{self, LaunchCounts};
+use kerf_llvm::{LlvmError, Module};
+use kerf_pass::count::LaunchCounts;
 use kerf_pass::{Plan, PlanError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,11 +47,11 @@ pub(crate) enum Unit {
     LoadStore = 5,
 }
 
-/// What a launch may have to wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A resource that may limit a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Slots of the schedulers.
+    /// Issue slots of the schedulers.
     Issue,
     /// Double-precision units.
     F64,
@@ -63,11 +67,11 @@ pub enum Resource {
     L2,
     /// Device memory.
     Dram,
-    /// Operations of a warp that wait for each other.
+    /// Latency of dependent operations of a warp.
     Latency,
-    /// Operations of a warp that wait for memory.
+    /// Latency of memory.
     MemoryLatency,
-    /// Getting launches to the device.
+    /// Overhead of launches.
     Launch,
 }
 
@@ -94,11 +98,11 @@ impl std::fmt::Display for Resource {
 pub struct ResourceShare {
     /// The resource.
     pub resource: Resource,
-    /// Seconds of one launch, if it alone mattered.
+    /// Seconds of one launch, if the other resources took no time.
     pub seconds: f64,
 }
 
-/// Launches that are alike.
+/// Similar launches of a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaunchPrediction {
     /// Symbol of the kernel.
@@ -107,17 +111,17 @@ pub struct LaunchPrediction {
     pub repeats: u64,
     /// Seconds of one.
     pub seconds: f64,
-    /// Seconds that the device works on one, getting it there apart.
+    /// Seconds that the device works on one, without the overhead of the launch.
     pub device_seconds: f64,
-    /// What decides them.
+    /// The resource that decides them.
     pub limit: Resource,
     /// Every resource, the longest first.
     pub shares: Vec<ResourceShare>,
-    /// Registers of a thread, estimated.
+    /// Registers of a thread: the assembler's, or estimated.
     pub registers: u32,
-    /// Warps on a multiprocessor.
+    /// Warps resident on a multiprocessor.
     pub warps: u32,
-    /// Rounds of blocks.
+    /// Waves of blocks: how often the device is filled.
     pub waves: f64,
 }
 
@@ -130,14 +134,22 @@ pub struct Prediction {
     pub profile: String,
     /// Seconds of one run.
     pub seconds: f64,
-    /// What decides the largest part of them.
+    /// The resource that limits launches with most of them.
     pub limit: Resource,
-    /// Seconds by what decided each launch.
+    /// Seconds of launches by the resource that limits them.
     pub by_limit: BTreeMap<Resource, f64>,
     /// Launches.
     pub launches: Vec<LaunchPrediction>,
     /// Operations whose cost is an assumption, since the profile does not have them.
     pub assumed: Vec<String>,
+}
+
+impl Prediction {
+    /// Seconds of a run whose launches the host sends one by one while the device waits, instead of replaying recorded
+    /// launches: what runs took in records before launches were recorded.
+    pub fn host_launched_seconds(&self) -> f64 {
+        self.seconds + FittedConstants::shipped().run.host_start_s
+    }
 }
 
 /// Why nothing can be predicted.
@@ -156,9 +168,15 @@ pub enum CostError {
         /// Which limit.
         field: &'static str,
     },
-    /// The program does not compile, or what came out cannot be read.
+    /// LLVM does not compile the program.
     #[error("{0}")]
-    Code(String),
+    Compile(#[from] LlvmError),
+    /// NVIDIA's assembler does not assemble it.
+    #[error("{0}")]
+    Assemble(#[from] AssemblerError),
+    /// The machine code is of an unknown form, or kernels are missing in it.
+    #[error("the assembler's binary cannot be read")]
+    Binary,
     /// The counts are of another program.
     #[error("the counts are of kernel {0}, which the program does not have; help: count again")]
     Kernel(String),
@@ -179,19 +197,21 @@ impl From<kerf_device::occupancy::OccupancyError> for CostError {
     }
 }
 
-/// A device as the model uses it.
+/// A device as the models use it.
 pub struct CostModel {
     profile: DeviceProfile,
     machine: Multiprocessor,
     sms: f64,
     clock_hz: f64,
     l2_bytes: f64,
+    /// Bytes a second, of all multiprocessors together.
     l2_bandwidth: f64,
+    /// Bytes a second of device memory.
     bandwidth: f64,
     launch_s: f64,
 }
 
-/// What one run of a program does, as counted.
+/// Counts of one run of a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramWork {
     /// Launches.
@@ -204,11 +224,16 @@ pub struct ProgramWork {
     pub copied_bytes: u64,
 }
 
-/// What Kerf itself takes to put one launch together (sizes, arguments), beside the driver: 1.5 to 2.9 us
-/// for the examples on one machine. Runs of a workload are timed with it.
-const HOST_S: f64 = 2.2e-6;
+/// Seconds in which Kerf assembles one launch (sizes, arguments), beside the driver: measured, 1.5 to 2.9 us for the examples on
+/// one machine. Runs of a workload are timed with it.
+const LAUNCH_ASSEMBLY_S: f64 = 2.2e-6;
+/// Seconds in which the driver launches, where the profile does not say: assumed (the H200 takes 5.1 us).
+const ASSUMED_LAUNCH_S: f64 = 4e-6;
+/// Bytes a clock from L2 to a multiprocessor, where the profile does not say,
+/// as NVIDIA documents for Volta and later.
+const ASSUMED_L2_BYTES_PER_CLOCK: f64 = 64.0;
 
-/// Limits that a profile leaves open, from the published profile of its architecture.
+/// Completes limits that a profile does not say from the published profile of its architecture.
 fn completed(p: &DeviceProfile) -> DeviceProfile {
     let mut p = p.clone();
     let Some(other) = bundled::find(&p.arch).and_then(|f| f.bundled.load().ok()) else {
@@ -229,9 +254,6 @@ fn completed(p: &DeviceProfile) -> DeviceProfile {
     p
 }
 
-/// Of a device whose launches nobody timed.
-const USUAL_LAUNCH_S: f64 = 4e-6;
-
 impl CostModel {
     /// The model of a device.
     pub fn new(profile: &DeviceProfile) -> Result<CostModel, CostError> {
@@ -251,10 +273,12 @@ impl CostModel {
             sms,
             clock_hz,
             l2_bytes: l.l2_bytes.value.unwrap_or(0.0),
-            // Where nobody measured it: 64 bytes a clock and multiprocessor, as documented.
-            l2_bandwidth: l.l2_bandwidth.value.unwrap_or(64.0 * sms * clock_hz),
+            l2_bandwidth: l
+                .l2_bandwidth
+                .value
+                .unwrap_or(ASSUMED_L2_BYTES_PER_CLOCK * sms * clock_hz),
             bandwidth,
-            launch_s: l.launch_overhead.value.unwrap_or(USUAL_LAUNCH_S) + HOST_S,
+            launch_s: l.launch_overhead.value.unwrap_or(ASSUMED_LAUNCH_S) + LAUNCH_ASSEMBLY_S,
             profile,
         })
     }
@@ -276,89 +300,23 @@ impl CostModel {
         &self.profile.name
     }
 
-    /// Makes ready what predictions of a program's plans share: its blocks named, its own work looked at,
-    /// launches that are nearly alike put together.
+    /// Prepares a program for predictions of its plans: `original` is its prepared module as counted.
     pub fn subject<'c>(
         &'c self,
         original: &Module,
         work: &ProgramWork,
     ) -> Result<PredictedSubject<'c>, CostError> {
-        self.subject_of(original, work, None)
+        PredictedSubject::new(self, original, work, None)
     }
 
-    /// [`CostModel::subject`] of one kernel alone, by its symbol: the others are left away.
+    /// [`CostModel::subject`] of one kernel alone, by its symbol.
     pub fn kernel<'c>(
         &'c self,
         original: &Module,
         work: &ProgramWork,
         symbol: &str,
     ) -> Result<PredictedSubject<'c>, CostError> {
-        self.subject_of(original, work, Some(symbol))
-    }
-
-    fn subject_of<'c>(
-        &'c self,
-        original: &Module,
-        work: &ProgramWork,
-        only: Option<&str>,
-    ) -> Result<PredictedSubject<'c>, CostError> {
-        let module = original.duplicate();
-        // Every prediction copies it.
-        module.lighten_debug();
-        count::label(&module);
-        let rates = rates::Rates::from_profile(&self.profile);
-        let mut patterns = census::Patterns::new();
-        for l in work.launches.iter().filter(|l| !l.patterns.is_empty()) {
-            patterns
-                .entry(l.symbol.clone())
-                .or_insert_with(|| l.patterns.clone());
-        }
-        let limit = self.machine.registers_per_thread;
-        // Launches that nobody looked at are like the first that somebody did.
-        let mut work = work.clone();
-        let mut first = BTreeMap::new();
-        for l in work.launches.iter_mut() {
-            let (together, spread) = first
-                .entry(l.symbol.clone())
-                .or_insert_with(|| (l.together.clone(), l.spread));
-            if l.together.is_empty() {
-                (l.together, l.spread) = (together.clone(), *spread);
-            }
-        }
-        let own = census::kernels_of(&module, &rates, limit, &patterns);
-        for l in &work.launches {
-            // Counts of another program would be read at the wrong places.
-            let fits = own
-                .get(&l.symbol)
-                .is_some_and(|k| k.blocks.iter().all(|b| b.number < l.blocks.len()));
-            if !fits {
-                return Err(CostError::Kernel(l.symbol.clone()));
-            }
-        }
-        let set = |l: &LaunchCounts| own.get(&l.symbol).map(|k| traffic::working_set(k, k, l));
-        let all = work.launches.iter();
-        let whole = all.filter_map(set).fold(0.0, f64::max);
-        let mut launches = launch::alike(&work.launches);
-        if let Some(symbol) = only {
-            launches.retain(|l| l.symbol == symbol);
-            for f in module.kernel_functions() {
-                if f.name() != symbol && f.users().is_empty() {
-                    f.delete_function();
-                }
-            }
-        }
-        let largest = launches.iter().filter_map(set).fold(0.0, f64::max);
-        Ok(PredictedSubject {
-            model: self,
-            module,
-            rates,
-            // What other kernels work on grows and shrinks with what these do.
-            beside: whole / f64::max(largest, 1.0),
-            own,
-            patterns,
-            launches,
-            copies: (work.copies, work.copied_bytes),
-        })
+        PredictedSubject::new(self, original, work, Some(symbol))
     }
 
     /// Predicts one run of a program under a plan. `original` is its prepared module as counted.
@@ -369,88 +327,5 @@ impl CostModel {
         work: &ProgramWork,
     ) -> Result<Prediction, CostError> {
         self.subject(original, work)?.predict(plan)
-    }
-}
-
-/// A counted program, whose plans are predicted one after the other.
-pub struct PredictedSubject<'c> {
-    model: &'c CostModel,
-    module: Module,
-    rates: rates::Rates<'c>,
-    own: BTreeMap<String, census::KernelWork>,
-    patterns: census::Patterns,
-    launches: Vec<LaunchCounts>,
-    copies: (u64, u64),
-    beside: f64,
-}
-
-impl PredictedSubject<'_> {
-    /// Seconds that the device works in one run under a plan, launches and copies apart: what is left when
-    /// a program is large enough, or runs often enough, that those do not matter.
-    pub fn device_seconds(&self, plan: &Plan) -> Result<f64, CostError> {
-        let all = self.launched(plan)?;
-        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
-        Ok(all.iter().map(one).sum())
-    }
-
-    fn launched(&self, plan: &Plan) -> Result<Vec<LaunchPrediction>, CostError> {
-        let m = self.module.duplicate();
-        plan.apply(&m)?;
-        let c = self.model;
-        let limit = c.machine.registers_per_thread;
-        let kernels = census::kernels_of(&m, &self.rates, limit, &self.patterns);
-        let mut all = Vec::new();
-        for l in &self.launches {
-            let (Some(work), Some(own)) = (kernels.get(&l.symbol), self.own.get(&l.symbol)) else {
-                return Err(CostError::Kernel(l.symbol.clone()));
-            };
-            all.push((work.of_launch(&self.patterns, l), work, own, l));
-        }
-        let all = all
-            .iter()
-            .map(|(here, w, o, l)| (here.as_ref().unwrap_or(w), *o, *l));
-        let all: Vec<_> = all.collect();
-        // What one launch leaves in L2 the next one finds there, if all fits.
-        let sets = all.iter().map(|(w, o, l)| traffic::working_set(w, o, l));
-        let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
-        let out: Vec<LaunchPrediction> = all
-            .into_iter()
-            .map(|(w, o, l)| c.launch(&self.rates, w, o, l, missed))
-            .collect();
-        Ok(out)
-    }
-
-    /// Predicts one run under a plan.
-    pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
-        Ok(self.run_of(combine::START_S, self.launched(plan)?))
-    }
-
-    /// A run of these launches, which begins with so many seconds.
-    fn run_of(&self, start: f64, out: Vec<LaunchPrediction>) -> Prediction {
-        let c = self.model;
-        let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
-        // The device is woken and the first launch gets to it; later ones do while others run.
-        let (copies, bytes) = self.copies;
-        let copied = copies as f64 * c.launch_s + 2.0 * bytes as f64 / c.bandwidth;
-        let mut seconds = start + copied;
-        by_limit.insert(Resource::Launch, seconds);
-        for p in &out {
-            let all = p.seconds * p.repeats as f64;
-            seconds += all;
-            *by_limit.entry(p.limit).or_insert(0.0) += all;
-        }
-        let limit = by_limit
-            .iter()
-            .max_by(|a, b| a.1.total_cmp(b.1))
-            .map_or(Resource::Launch, |l| *l.0);
-        Prediction {
-            basis: "predicted",
-            profile: c.profile.name.clone(),
-            seconds,
-            limit,
-            by_limit,
-            launches: out,
-            assumed: self.rates.assumed(),
-        }
     }
 }

@@ -1,10 +1,9 @@
 //! The time of a launch from two samples of its blocks, and a correction learned from whole launches.
 //!
-//! After Dao, "Performance Modeling, Performance Tuning and Quantization for GPU Programs" (2021), chapter 2:
-//! with P blocks on each multiprocessor a device is saturated; a launch is sampled at two multiples of that,
-//! and its time goes on along the line through both. What the line does not know (caches
-//! that warm up, a last wave that is not full, samples too short to measure) an epsilon-SVR learns, as a
-//! factor, from the samples and from what is known of the kernel.
+//! After Dao, "Performance Modeling, Performance Tuning and Quantization for GPU Programs" (2021), chapter 2: with P blocks on
+//! each multiprocessor a device is saturated; a launch is sampled at two multiples of that, and its time is extrapolated along
+//! the line through both. Effects that the line ignores (caches that warm up, a last wave that is not full, samples too short to
+//! measure) an epsilon-SVR learns, as a factor, from the samples and from figures of the kernel.
 pub mod counters;
 pub mod svr;
 pub mod train;
@@ -72,23 +71,25 @@ pub const FEATURES: [&str; 10] = [
     "log of the seconds of a wave",
 ];
 
-/// Work-groups at different places of the grid differ by more than this: the work is uneven.
+/// Relative difference of the time of samples at different positions of the grid from which on the work is reported as uneven.
+/// Chosen by hand.
 pub const UNEVEN: f64 = 0.08;
 
-/// Beyond this, blocks in the middle do other work than those at the start.
+/// Relative difference beyond which blocks in the middle are taken to do other work than those at the start.
+/// Smaller differences are as often the state of caches. Chosen by hand.
 const OTHER_WORK: f64 = 0.2;
 
-/// Places of a grid that, with its middle, stand for all of it: Gauss and Legendre's rule of three points, which
-/// is exact for work that changes along the grid as a polynomial of degree 5, and asks nothing of its ends.
+/// Positions of a grid that, with its middle, stand for all of it: the Gauss-Legendre rule of three points, which is exact for
+/// work that changes along the grid as a polynomial of degree 5, and does not sample its ends.
 pub const SIDES: [f64; 2] = [0.112_701_665_379_258_3, 0.887_298_334_620_741_7];
 const SIDE_WEIGHT: f64 = 5.0 / 18.0;
 
-/// The larger sample over the smaller, for most launches; for all that are not long at most the second.
-const USUAL: u64 = 3;
-const MOST_USUAL: u64 = 4;
+/// Blocks of the larger sample over those of the smaller in most launches, and in all but long ones at most.
+const USUAL_RATIO: u64 = 3;
+const LARGEST_USUAL_RATIO: u64 = 4;
 
-/// Whether a sample of the middle and one as large from the start are of different work: the line through samples of
-/// the start says nothing of the launch then.
+/// Whether a sample of the middle and one as large from the start are of different work, so that the line through samples of the
+/// start does not extrapolate.
 pub fn other_work(start: BlockSample, middle: BlockSample) -> bool {
     (middle.seconds / start.seconds - 1.0).abs() > OTHER_WORK
 }
@@ -107,37 +108,37 @@ impl Samples {
         let base = self.base();
         let blocks = self.long.blocks.saturating_sub(base.blocks).max(1);
         let slope = (self.long.seconds - base.seconds) / blocks as f64;
-        // Noise can make the larger sample the faster one; blocks do not take back time.
+        // Noise can make the larger sample the faster one; no block takes negative time.
         slope.max(0.05 * base.seconds / base.blocks.max(1) as f64)
     }
 
-    /// The line through both samples at the whole launch.
-    pub fn linear(&self) -> f64 {
+    /// Seconds of the whole launch by the line through both samples.
+    pub fn linear_s(&self) -> f64 {
         let base = self.base();
         base.seconds + self.slope() * (self.blocks as f64 - base.blocks as f64)
     }
 
-    /// The line, where the grid's start is no part like others.
+    /// Seconds of the whole launch by the line, adjusted where blocks at the start of the grid do other work than others.
     ///
-    /// A line of the middle leaves out what every sample there begins with (the launch, data that the
-    /// blocks before would have left in caches); other places are asked for their rate beyond that. Where only
-    /// a line of the start is known, it is taken at the middle's rate if that is far from the start's; smaller
-    /// differences are as often the state of caches as work.
-    pub fn placed(&self) -> f64 {
+    /// The line through samples of the middle has an intercept: the launch, and data that earlier blocks would have left in
+    /// caches. Samples at other positions are taken by their rate beyond that. Where only the start has two samples, the
+    /// line is scaled to the middle's rate if that differs by more than [`OTHER_WORK`]; smaller differences are as often the
+    /// state of caches as work.
+    pub fn position_adjusted_s(&self) -> f64 {
         if self.long_in_middle {
             let base = self.base();
             let slope = self.slope();
-            let begin = (base.seconds - slope * base.blocks as f64).max(0.0);
+            let intercept = (base.seconds - slope * base.blocks as f64).max(0.0);
             let Some(sides) = self.sides else {
-                return self.linear();
+                return self.linear_s();
             };
-            let rate = |s: BlockSample| (s.seconds - begin).max(0.0) / s.blocks.max(1) as f64;
+            let rate = |s: BlockSample| (s.seconds - intercept).max(0.0) / s.blocks.max(1) as f64;
             let sides: f64 = sides.iter().map(|s| SIDE_WEIGHT * rate(*s)).sum();
             let mean = sides + (1.0 - 2.0 * SIDE_WEIGHT) * slope;
-            return begin + mean * self.blocks as f64;
+            return intercept + mean * self.blocks as f64;
         }
         let u = self.unevenness().filter(|u| u.abs() > OTHER_WORK);
-        self.linear() * (1.0 + u.unwrap_or(0.0))
+        self.linear_s() * (1.0 + u.unwrap_or(0.0))
     }
 
     /// All samples.
@@ -160,12 +161,12 @@ impl Samples {
         Some(m.seconds / self.short.seconds - 1.0)
     }
 
-    /// Samples over the whole launch, in blocks.
-    pub fn part(&self) -> f64 {
+    /// Sampled blocks over those of the whole launch.
+    pub fn sampled_fraction(&self) -> f64 {
         self.all().map(|s| s.blocks).sum::<u64>() as f64 / self.blocks.max(1) as f64
     }
 
-    /// What a correction with these features looks at; none if that takes counters, and there are none.
+    /// The first `wanted` features, or all there are; none if these include hardware counters and there are none.
     pub fn features_of(&self, wanted: usize) -> Option<Vec<f64>> {
         let mut all = self.features();
         if wanted > all.len() {
@@ -174,12 +175,12 @@ impl Samples {
         Some(all)
     }
 
-    /// What the correction looks at, but for counters.
+    /// Features of the correction, without hardware counters.
     pub fn features(&self) -> Vec<f64> {
         let base = self.base();
-        // Samples of long launches can be longer than others: the line where others are.
-        let usual = USUAL * base.blocks;
-        let long = match self.long.blocks > MOST_USUAL * base.blocks {
+        // Long launches may have a larger sample: it is replaced by the line's value at the usual ratio.
+        let usual = USUAL_RATIO * base.blocks;
+        let long = match self.long.blocks > LARGEST_USUAL_RATIO * base.blocks {
             true => BlockSample {
                 blocks: usual,
                 seconds: base.seconds + self.slope() * (usual - base.blocks) as f64,
@@ -213,7 +214,7 @@ pub struct SampleCorrection {
     pub device: String,
     /// [`FEATURES`] at the time of training.
     pub features: Vec<String>,
-    /// The regression: logarithm of the measured time over that of [`Samples::placed`].
+    /// The regression: logarithm of the measured time over [`Samples::position_adjusted_s`].
     pub svr: Svr,
     /// Launches that it was trained on.
     pub launches: usize,
@@ -223,15 +224,15 @@ pub struct SampleCorrection {
     pub linear_error: f64,
     /// Mean absolute error with correction, each kernel predicted by a model that had not seen it.
     pub error: f64,
-    /// Nine of ten of those predictions were off by no more than this.
+    /// 90th percentile of the same errors.
     pub error_90: f64,
 }
 
 /// Name of the schema.
 pub const SCHEMA: &str = "kerf-launch-model/1";
 
-/// Corrections beyond this factor are not believed.
-const MOST: f64 = 1.6;
+/// Corrections are clamped to this factor, against extrapolation. Chosen by hand.
+const MAX_CORRECTION: f64 = 1.6;
 
 impl SampleCorrection {
     /// The model of a device that comes with Kerf.
@@ -263,10 +264,10 @@ impl SampleCorrection {
     /// Seconds of a whole launch; by the line alone where the model wants counters and there are none.
     pub fn seconds(&self, s: &Samples) -> f64 {
         let Some(features) = s.features_of(self.features.len()) else {
-            return s.placed();
+            return s.position_adjusted_s();
         };
         let factor = self.svr.value(&features).exp();
-        s.placed() * factor.clamp(1.0 / MOST, MOST)
+        s.position_adjusted_s() * factor.clamp(1.0 / MAX_CORRECTION, MAX_CORRECTION)
     }
 }
 
@@ -306,26 +307,26 @@ mod tests {
     fn the_line_goes_through_both_samples() {
         // 5 us to begin, 10 us a wave.
         let s = samples(25e-6, 35e-6);
-        assert!((s.linear() - (5e-6 + 100.0 * 10e-6)).abs() < 1e-12);
+        assert!((s.linear_s() - (5e-6 + 100.0 * 10e-6)).abs() < 1e-12);
         assert_eq!(s.unevenness(), Some(0.0));
-        assert!((s.part() - 0.07).abs() < 1e-12);
+        assert!((s.sampled_fraction() - 0.07).abs() < 1e-12);
         assert_eq!(s.features().len(), FEATURES.len());
     }
 
     #[test]
     fn a_start_that_is_the_exception_does_not_decide() {
         let mut s = samples(25e-6, 35e-6);
-        let line = s.linear();
+        let line = s.linear_s();
         s.middle = Some(BlockSample {
             blocks: 200,
             seconds: 26e-6,
         });
-        assert_eq!(s.placed(), line);
+        assert_eq!(s.position_adjusted_s(), line);
         s.middle = Some(BlockSample {
             blocks: 200,
             seconds: 12.5e-6,
         });
-        assert!((s.placed() - 0.5 * line).abs() < 1e-12);
+        assert!((s.position_adjusted_s() - 0.5 * line).abs() < 1e-12);
     }
 
     /// A stencil as it was measured on an H200: its first blocks copy the boundary, and a short sample of the middle reads
@@ -339,10 +340,18 @@ mod tests {
             blocks: 200,
             seconds: 10.3e-6,
         });
-        assert!(s.placed() > 600e-6, "{}", s.placed());
+        assert!(
+            s.position_adjusted_s() > 600e-6,
+            "{}",
+            s.position_adjusted_s()
+        );
         s.long_in_middle = true;
         s.long.seconds = 16.3e-6;
-        assert!((s.placed() / 379e-6 - 1.0).abs() < 0.02, "{}", s.placed());
+        assert!(
+            (s.position_adjusted_s() / 379e-6 - 1.0).abs() < 0.02,
+            "{}",
+            s.position_adjusted_s()
+        );
     }
 
     #[test]
@@ -359,10 +368,10 @@ mod tests {
         s.blocks = 1_000_000;
         s.long_in_middle = true;
         assert!(other_work(s.short, at(0.5, 2_000)));
-        assert!((s.placed() - (5e-6 + 16e-3)).abs() < 1e-9);
+        assert!((s.position_adjusted_s() - (5e-6 + 16e-3)).abs() < 1e-9);
         s.sides = Some(SIDES.map(|x| at(x, 2_000)));
-        assert!((s.placed() - (5e-6 + 11e-3)).abs() < 1e-9);
-        assert!((s.part() - 0.014).abs() < 1e-12);
+        assert!((s.position_adjusted_s() - (5e-6 + 11e-3)).abs() < 1e-9);
+        assert!((s.sampled_fraction() - 0.014).abs() < 1e-12);
     }
 
     #[test]
@@ -370,12 +379,12 @@ mod tests {
         let m = SampleCorrection::bundled("h200").expect("a model for the H200");
         let s = samples(25e-6, 35e-6);
         assert!(m.launches >= 40 && m.kernels >= 30);
-        assert!((m.seconds(&s) / s.placed()).ln().abs() < 0.5);
+        assert!((m.seconds(&s) / s.position_adjusted_s()).ln().abs() < 0.5);
         assert!(SampleCorrection::bundled("sm_70").is_none());
     }
 
     #[test]
     fn noise_never_makes_blocks_free() {
-        assert!(samples(25e-6, 24e-6).linear() > 25e-6);
+        assert!(samples(25e-6, 24e-6).linear_s() > 25e-6);
     }
 }

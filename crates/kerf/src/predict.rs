@@ -263,9 +263,20 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     for w in &report.warnings {
         note(&format!("warning: {w}"));
     }
+    show(&p, from, workload, format, style)
+}
+
+/// Prints a prediction and what it was made from.
+fn show(
+    p: &Prediction,
+    from: &str,
+    workload: &Path,
+    format: Format,
+    style: Style,
+) -> Result<i32, Failure> {
     match format {
         Format::Json => {
-            let mut v = serde_json::to_value(&p).map_err(|e| Failure::new(e.to_string()))?;
+            let mut v = serde_json::to_value(p).map_err(|e| Failure::new(e.to_string()))?;
             v["schema"] = serde_json::json!("kerf.predict/1");
             v["model"] = serde_json::json!(ANALYTIC);
             v["from"] = serde_json::json!(from);
@@ -273,7 +284,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             say(&format!("{v:#}\n"))?;
         }
         Format::Human | Format::Csv => {
-            let text = human(&p, &workload.display().to_string(), style);
+            let text = human(p, &workload.display().to_string(), style);
             say(&format!("{text}  from the {from}\n"))?
         }
     }

@@ -1,79 +1,80 @@
-//! A program as the cost model sees it: blocks with their work, their memory accesses and the order in
-//! which operations wait for each other. It holds nothing of LLVM, so it can be kept.
+//! The census of a prepared program: for each basic block its time on the units, its memory accesses, and the dependence
+//! graph of its operations. It refers to nothing of LLVM, so it outlives the module.
 use super::operations::cost;
 use super::rates::{Clocks, Cost, Rates, UNITS};
 use super::registers;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_llvm::{Block, Module, Opcode, Value};
 use kerf_pass::count::{self, Accesses, CountedAccess, LaunchCounts, Pattern};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// One operation in the order of waiting.
+/// One operation in a block's dependence graph.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Clocks until its result is there, memory apart.
-    pub latency: f64,
-    /// Its first access, among the block's.
+    /// Clocks until a dependent operation can start, memory latency apart.
+    pub latency_clocks: f64,
+    /// Index of its first access among the block's.
     pub access: Option<usize>,
-    /// The same, if it is one that something may wait for.
+    /// The same where the access gives a result: a load or an atomic operation.
     pub load: Option<usize>,
-    /// Is its result wanted in this block? What is wanted later arrives while other work is done.
-    pub wanted: bool,
-    /// Operations of the block that it waits for.
-    pub after: Vec<usize>,
+    /// Is its result used in this block? The latency of one that is used later is mostly hidden.
+    pub used_here: bool,
+    /// Operations of the block that it depends on.
+    pub depends_on: Vec<usize>,
     /// Is it a phi?
-    pub phi: bool,
+    pub is_phi: bool,
 }
 
-/// One block.
+/// One basic block.
 #[derive(Debug, Clone)]
 pub(super) struct BlockWork {
     /// Its number among the counted blocks.
     pub number: usize,
     /// Line of its first instruction, as [`Module::number_lines`] gives them.
-    pub line: usize,
-    /// Number of the last block before it, which tells how often it is entered.
-    pub before: Option<usize>,
+    pub first_line: usize,
+    /// Number of a predecessor other than itself, which tells how often a loop is entered.
+    pub predecessor: Option<usize>,
     /// Clocks of a multiprocessor for one thread, by unit, memory apart.
-    pub clocks: Clocks,
-    /// What it loads and stores.
+    pub unit_clocks: Clocks,
+    /// Its loads, stores and atomic operations.
     pub accesses: Vec<CountedAccess>,
-    /// What each of these touches, where the counting run has seen it.
-    pub seen: Vec<Option<Pattern>>,
+    /// Addresses of each access, where the counting run recorded them.
+    pub patterns: Vec<Option<Pattern>>,
     pub nodes: Vec<Node>,
-    /// Phis of a loop that is this block alone, each with the operation that gives its next value.
+    /// Phis of a loop of one block, each with the operation that gives its next value.
     pub recurrences: Vec<(usize, usize)>,
-    /// The only block before it.
-    pub only_before: Option<usize>,
-    /// Does that one branch on a comparison of floating-point numbers, so that threads of a warp part?
-    pub parts: bool,
-    /// Short enough to become predicates of the code around it.
-    pub short: bool,
-    /// Is it a loop of its own?
-    pub loops: bool,
-    /// Copies of the body that the compiler lays out together.
-    pub unrolled: f64,
-    /// Part of `clocks` that the copies share: counting rounds, the branch back, addresses that step with it.
-    pub shared: Clocks,
+    /// Number of its predecessor, where it has only one.
+    pub sole_predecessor: Option<usize>,
+    /// Does the sole predecessor branch on a comparison of floating-point values, so that a warp may diverge?
+    pub behind_float_branch: bool,
+    /// Short enough for the assembler to replace its branch by predicates.
+    pub predicated: bool,
+    /// Is it a loop of one block?
+    pub is_loop: bool,
+    /// Copies of the loop's body that the compiler lays out one after the other.
+    pub unroll_factor: f64,
+    /// Part of `unit_clocks` that the copies share: the induction variable, the back edge, addresses that step with it.
+    pub shared_clocks: Clocks,
 }
 
 impl BlockWork {
-    fn empty(number: usize, before: Option<usize>, loops: bool) -> BlockWork {
+    fn empty(number: usize, is_loop: bool) -> BlockWork {
         BlockWork {
             number,
-            line: 0,
-            before,
-            clocks: [0.0; UNITS],
+            first_line: 0,
+            predecessor: None,
+            unit_clocks: [0.0; UNITS],
             accesses: Vec::new(),
-            seen: Vec::new(),
+            patterns: Vec::new(),
             nodes: Vec::new(),
             recurrences: Vec::new(),
-            only_before: None,
-            parts: false,
-            short: false,
-            loops,
-            unrolled: 1.0,
-            shared: [0.0; UNITS],
+            sole_predecessor: None,
+            behind_float_branch: false,
+            predicated: false,
+            is_loop,
+            unroll_factor: 1.0,
+            shared_clocks: [0.0; UNITS],
         }
     }
 }
@@ -87,28 +88,28 @@ pub(super) struct KernelWork {
 }
 
 impl KernelWork {
-    /// The same for a launch in which other accesses were seen than in the kernel's first, if it is one.
-    pub(super) fn of_launch(&self, patterns: &Patterns, l: &LaunchCounts) -> Option<KernelWork> {
+    /// The same with the addresses of one launch, where these differ from those of the kernel's first.
+    pub(super) fn for_launch(&self, patterns: &Patterns, l: &LaunchCounts) -> Cow<'_, KernelWork> {
         if l.patterns.is_empty() || patterns.get(&l.symbol) == Some(&l.patterns) {
-            return None;
+            return Cow::Borrowed(self);
         }
         let mut own = self.clone();
-        seen(&mut own.blocks, &l.patterns);
-        Some(own)
+        attach_patterns(&mut own.blocks, &l.patterns);
+        Cow::Owned(own)
     }
 }
 
-/// Instructions of a block that the assembler still makes predicates of.
-const SHORT: usize = 12;
+/// Instructions of a block up to which ptxas 13 uses predicates instead of a branch (seen in its machine code).
+const PREDICATED_INSTRUCTIONS: usize = 12;
 
 fn converts(i: Value) -> bool {
     matches!(i.opcode(), Some(Opcode::LLVMFPExt | Opcode::LLVMFPTrunc))
 }
 
-/// Does the optimiser take a rounding into the phi that it rounds? It does where all but one of the values that come in are
-/// constants, or were widened from the format that is rounded to; the other one is rounded before the loop, once. So a sum
-/// that is computed narrow and carried wide is carried narrow (LLVM's `foldOpIntoPhi`).
-fn into_phi(i: Value) -> bool {
+/// Does LLVM's `foldOpIntoPhi` move this rounding into the phi that it rounds? It does where all incoming values but one are
+/// constants or were widened from the format that is rounded to; the remaining one is rounded once, before the loop. So a sum
+/// that is computed in a narrow format and carried in a wide one ends up carried in the narrow one.
+fn folds_into_phi(i: Value) -> bool {
     let phi = match i.opcode() {
         Some(Opcode::LLVMFPTrunc) => i.operand(0),
         _ => return false,
@@ -124,48 +125,47 @@ fn into_phi(i: Value) -> bool {
     match (wide.next(), wide.next()) {
         (None, _) => true,
         (Some((_, from)), None) => {
-            // Elsewhere than at the head of a loop it is only done earlier, not less often.
+            // Elsewhere than in a loop header it is only done earlier, not less often.
             let here = phi.block();
-            let head = incoming.iter().any(|(_, b)| goes_back(*b, here));
-            head && !goes_back(*from, here)
+            let header = incoming.iter().any(|(_, b)| is_back_edge(*b, here));
+            header && !is_back_edge(*from, here)
         }
         _ => false,
     }
 }
 
-/// Is the way from one block to another one back to the head of a loop? Blocks stand in the order in which they are first
-/// reached.
-fn goes_back(from: Block, to: Block) -> bool {
+/// Does an edge lead back to a loop header? Blocks stand in the order in which they are first reached.
+fn is_back_edge(from: Block, to: Block) -> bool {
     let all = to.function().blocks();
     let place = |b: Block| all.iter().position(|o| *o == b);
     place(from) >= place(to)
 }
 
-/// A phi whose only use is a rounding back to what was widened for it.
-fn rounds_back(phi: Value, widened: Value) -> bool {
+/// A phi whose only use is a rounding back to the format that was widened for it.
+fn is_rounded_back(phi: Value, widened: Value) -> bool {
     phi.opcode() == Some(Opcode::LLVMPHI)
         && phi
             .users()
             .iter()
-            .any(|u| into_phi(*u) && u.ty() == widened.operand(0).ty())
+            .any(|u| folds_into_phi(*u) && u.ty() == widened.operand(0).ty())
 }
 
-/// Conversions that are not there any more when the program runs, or not in this block.
-fn gone(b: Block, i: Value, loops: bool) -> bool {
+/// Is it a conversion that the optimiser removes, or moves out of this block?
+fn is_removed_conversion(b: Block, i: Value, is_loop: bool) -> bool {
     if !converts(i) {
         return false;
     }
     let widens = i.opcode() == Some(Opcode::LLVMFPExt);
-    let carried = |u: &Value| widens && rounds_back(*u, i);
+    let carried = |u: &Value| widens && is_rounded_back(*u, i);
     let users = i.users();
-    // One whose result leaves the loop is moved behind it.
-    into_phi(i)
-        || loops && !users.iter().any(|u| u.block() == b && !carried(u))
+    // One whose result is only used after the loop is sunk behind it.
+    folds_into_phi(i)
+        || is_loop && !users.iter().any(|u| u.block() == b && !carried(u))
         || !users.is_empty() && users.iter().all(carried)
 }
 
-/// Does a block wait for a value? A conversion waits only if its own result is waited for.
-fn wanted(b: Block, v: Value) -> bool {
+/// Is a value used in a block? A conversion uses it only if its own result is used there.
+fn is_used_in(b: Block, v: Value) -> bool {
     let mut seen = vec![v];
     let mut next = 0;
     while let Some(v) = seen.get(next).copied() {
@@ -183,8 +183,8 @@ fn wanted(b: Block, v: Value) -> bool {
     false
 }
 
-/// Does a branch depend on a comparison of floating-point numbers?
-fn parts(branch: Value) -> bool {
+/// Does a branch depend on a comparison of floating-point values?
+fn is_float_branch(branch: Value) -> bool {
     fn compares(v: Value, depth: u32) -> bool {
         match v.opcode() {
             Some(Opcode::LLVMFCmp) => true,
@@ -201,17 +201,18 @@ fn parts(branch: Value) -> bool {
         && compares(branch.operand(0), 4)
 }
 
-/// Bodies of loops of unknown length up to this size are repeated so often (`ROUNDS` and `MOST` of kerf-llvm's `shim/code.cpp`).
-const UNROLLED_SIZE: usize = 300;
-const UNROLLED_ROUNDS: usize = 4;
-/// The assembler repeats what it gets as often again where no more than this comes of it (ptxas 13, by its machine code).
-const UNROLLED_AGAIN: usize = 160;
-/// Loops of known length that are not longer than this, all copies together, disappear (`WHOLE`).
-const UNROLLED_WHOLE: usize = 600;
+/// Instructions of a loop body of unknown trip count up to which LLVM unrolls it, and its unroll factor (`MOST` and `ROUNDS` of
+/// kerf-llvm's `shim/code.cpp`).
+const UNROLLED_BODY: usize = 300;
+const UNROLL_FACTOR: usize = 4;
+/// Instructions after a second unrolling by the same factor, up to which ptxas 13 does it (seen in its machine code).
+const UNROLLED_TWICE: usize = 160;
+/// Instructions of all iterations up to which LLVM unrolls a loop of known trip count completely (`WHOLE`).
+const UNROLLED_COMPLETELY: usize = 600;
 
-/// Size of a loop's body, as LLVM sees it: addresses are parts of loads, and the copies share one branch back with its
-/// comparison. None where a barrier or a call with a slow path stands in the way.
-fn size(b: Block) -> Option<usize> {
+/// Instructions of a loop's body, as LLVM's cost model counts them: addresses are part of loads, and the copies share one back
+/// edge with its comparison. None where a barrier or a call of the program's functions prevents unrolling.
+fn body_size(b: Block) -> Option<usize> {
     let mut n = 0;
     for i in b.instructions() {
         match i.opcode() {
@@ -235,8 +236,8 @@ fn size(b: Block) -> Option<usize> {
     Some(n)
 }
 
-/// Rounds of a loop that is one block, where the source says them.
-fn known_rounds(b: Block) -> Option<usize> {
+/// Trip count of a loop of one block, where it is constant.
+fn trip_count(b: Block) -> Option<usize> {
     let branch = b.terminator()?;
     let compare = branch.operands().into_iter().next()?;
     if compare.opcode() != Some(Opcode::LLVMICmp) {
@@ -262,8 +263,8 @@ fn known_rounds(b: Block) -> Option<usize> {
     None
 }
 
-/// Does a value only step with a loop: a count of rounds, or an address made of one?
-fn steps(b: Block, v: Value, depth: u32) -> bool {
+/// Is a value a function of the loop's induction variables alone: a counter, or an address computed from one?
+fn is_induction(b: Block, v: Value, depth: u32) -> bool {
     use Opcode::*;
     if !v.is_instruction() || v.block() != b {
         return true;
@@ -280,39 +281,42 @@ fn steps(b: Block, v: Value, depth: u32) -> bool {
         Some(
             LLVMAdd | LLVMSub | LLVMShl | LLVMMul | LLVMOr | LLVMSExt | LLVMZExt | LLVMTrunc
             | LLVMGetElementPtr,
-        ) if depth > 0 => v.operands().into_iter().all(|o| steps(b, o, depth - 1)),
+        ) if depth > 0 => v
+            .operands()
+            .into_iter()
+            .all(|o| is_induction(b, o, depth - 1)),
         _ => false,
     }
 }
 
-fn block(
+/// The work of one block of a kernel, whose counts have this number.
+fn block_work(
     r: &Rates,
-    look: &mut Accesses,
+    finder: &mut Accesses,
     kernel: Value,
     b: Block,
     number: usize,
-    before: Option<usize>,
 ) -> BlockWork {
-    let loops = b.terminator().is_some_and(|t| t.successors().contains(&b));
-    let mut out = BlockWork::empty(number, before, loops);
+    let is_loop = b.terminator().is_some_and(|t| t.successors().contains(&b));
+    let mut out = BlockWork::empty(number, is_loop);
     let instructions = b.instructions();
     let place: BTreeMap<Value, usize> = instructions
         .iter()
         .enumerate()
         .map(|(k, i)| (*i, k))
         .collect();
-    // A barrier, and nothing else, keeps everything after it from beginning.
+    // Nothing after a barrier starts before it.
     let mut barrier = None;
     for (k, i) in instructions.iter().enumerate() {
-        let c = match gone(b, *i, loops) {
+        let c = match is_removed_conversion(b, *i, is_loop) {
             true => Cost::default(),
             false => cost(r, *i),
         };
-        for (a, b) in out.clocks.iter_mut().zip(c.clocks) {
+        for (a, b) in out.unit_clocks.iter_mut().zip(c.unit_clocks) {
             *a += b;
         }
-        let phi = i.opcode() == Some(Opcode::LLVMPHI);
-        let mut after: Vec<usize> = match phi {
+        let is_phi = i.opcode() == Some(Opcode::LLVMPHI);
+        let mut depends_on: Vec<usize> = match is_phi {
             true => Vec::new(),
             false => i
                 .operands()
@@ -320,64 +324,62 @@ fn block(
                 .filter_map(|o| place.get(o).copied())
                 .collect(),
         };
-        after.extend(barrier);
-        let accesses = look.made_by(kernel, *i, number);
+        depends_on.extend(barrier);
+        let accesses = finder.made_by(kernel, *i, number);
         let access = (!accesses.is_empty()).then_some(out.accesses.len());
         let load = access.filter(|_| i.opcode() != Some(Opcode::LLVMStore));
         out.accesses.extend(accesses);
         let name = i.callee_name().unwrap_or_default();
         if name.starts_with("llvm.nvvm.barrier") {
-            after.extend(0..k);
+            depends_on.extend(0..k);
             barrier = Some(k);
         }
         out.nodes.push(Node {
-            latency: c.latency,
+            latency_clocks: c.latency_clocks,
             access,
             load,
-            wanted: load.is_some() && wanted(b, *i),
-            after,
-            phi,
+            used_here: load.is_some() && is_used_in(b, *i),
+            depends_on,
+            is_phi,
         });
-        if loops && phi {
+        if is_loop && is_phi {
             let next = i.incoming().into_iter().find(|p| p.1 == b);
             let next = next.and_then(|(v, _)| place.get(&v).copied());
             out.recurrences.extend(next.map(|n| (k, n)));
         }
     }
-    if loops {
+    if is_loop {
         unroll(r, b, &mut out);
     }
     out
 }
 
-/// Copies of a loop's body that the compiler lays out together, and what they share.
+/// Sets how far the compilers unroll a loop of one block, and which work its copies share.
 fn unroll(r: &Rates, b: Block, out: &mut BlockWork) {
-    // clang marks loops that its command line tells it to leave; the mark goes on to the assembler.
+    // clang marks loops that its command line forbids to unroll; the mark reaches the assembler as well.
     let marks = b.terminator().map(|t| t.loop_marks()).unwrap_or_default();
-    let left = marks.iter().any(|m| m == "llvm.loop.unroll.disable");
-    let Some(n) = size(b).filter(|_| !left) else {
+    let disabled = marks.iter().any(|m| m == "llvm.loop.unroll.disable");
+    let Some(n) = body_size(b).filter(|_| !disabled) else {
         return;
     };
-    let u = match n {
-        _ if UNROLLED_ROUNDS * UNROLLED_ROUNDS * n <= UNROLLED_AGAIN => {
-            UNROLLED_ROUNDS * UNROLLED_ROUNDS
-        }
-        0..=UNROLLED_SIZE => UNROLLED_ROUNDS,
+    let factor = match n {
+        _ if UNROLL_FACTOR * UNROLL_FACTOR * n <= UNROLLED_TWICE => UNROLL_FACTOR * UNROLL_FACTOR,
+        0..=UNROLLED_BODY => UNROLL_FACTOR,
         _ => 1,
     };
-    let whole = known_rounds(b).filter(|rounds| rounds * n <= UNROLLED_WHOLE);
-    out.unrolled = whole.unwrap_or(u).max(1) as f64;
-    // Copies have their addresses as offsets in the instruction, and one branch back.
+    let complete = trip_count(b).filter(|trips| trips * n <= UNROLLED_COMPLETELY);
+    out.unroll_factor = complete.unwrap_or(factor).max(1) as f64;
+    // Copies have their addresses as offsets in the instructions, and one back edge.
     for i in b.instructions() {
         let only = |v: &Value| v.users().iter().all(|u| u.opcode() == Some(Opcode::LLVMBr));
         let shared = match i.opcode() {
             Some(Opcode::LLVMBr) => true,
             Some(Opcode::LLVMICmp) => only(&i),
             Some(Opcode::LLVMPHI) | None => false,
-            Some(_) => steps(b, i, 4),
+            Some(_) => is_induction(b, i, 4),
         };
         if shared {
-            for (a, c) in out.shared.iter_mut().zip(cost(r, i).clocks) {
+            for (a, c) in out.shared_clocks.iter_mut().zip(cost(r, i).unit_clocks) {
                 *a += c;
             }
         }
@@ -397,11 +399,11 @@ pub(super) fn lines(m: &Module) -> BTreeMap<Block, usize> {
     out
 }
 
-/// What accesses touch, by symbol.
+/// Recorded addresses of a kernel's accesses, by symbol.
 pub(super) type Patterns = BTreeMap<String, Vec<Pattern>>;
 
-/// Puts what was seen beside the accesses. A plan that changes how many accesses a block has leaves nothing to go by.
-fn seen(blocks: &mut [BlockWork], patterns: &[Pattern]) {
+/// Attaches recorded addresses to the accesses of blocks. A block in which a plan has changed the number of accesses gets none.
+fn attach_patterns(blocks: &mut [BlockWork], patterns: &[Pattern]) {
     let mut total: BTreeMap<usize, usize> = BTreeMap::new();
     for b in blocks.iter() {
         *total.entry(b.number).or_insert(0) += b.accesses.len();
@@ -415,7 +417,7 @@ fn seen(blocks: &mut [BlockWork], patterns: &[Pattern]) {
             .map(|p| p.index + 1)
             .max();
         let fits = last.is_none_or(|l| l <= total[&b.number]);
-        b.seen = (0..b.accesses.len())
+        b.patterns = (0..b.accesses.len())
             .map(|k| {
                 let same = |p: &&Pattern| p.block == b.number && p.index == *first + k;
                 patterns.iter().find(same).filter(|_| fits).copied()
@@ -425,60 +427,70 @@ fn seen(blocks: &mut [BlockWork], patterns: &[Pattern]) {
     }
 }
 
-/// Kernels of a module that came out of a labelled one, by symbol.
+/// Kernels of a module that a plan made of a labelled one, by symbol. `register_limit`: registers of a thread, at most.
 pub(super) fn kernels_of(
     m: &Module,
     r: &Rates,
-    limit: u32,
+    register_limit: u32,
     patterns: &Patterns,
 ) -> BTreeMap<String, KernelWork> {
     let mut out = BTreeMap::new();
-    let mut look = Accesses::new(m);
+    let mut finder = Accesses::new(m);
     let lines = lines(m);
     for info in kernels(m) {
-        let Some(f) = m.function(&info.symbol) else {
+        let Some(kernel) = m.function(&info.symbol) else {
             continue;
         };
-        let functions = reachable(f);
+        let functions = reachable(kernel);
         let mut blocks = Vec::new();
-        for g in &functions {
-            let numbers = count::numbers(*g);
-            let mut before: BTreeMap<Block, Vec<usize>> = BTreeMap::new();
-            let mut befores: BTreeMap<Block, Vec<Block>> = BTreeMap::new();
-            for b in g.blocks() {
-                for s in b.terminator().map(|t| t.successors()).unwrap_or_default() {
-                    befores.entry(s).or_default().push(b);
-                    if s != b
-                        && let Some(n) = numbers.get(&b)
-                    {
-                        before.entry(s).or_default().push(*n);
-                    }
-                }
-            }
-            for b in g.blocks() {
-                let Some(number) = numbers.get(&b) else {
-                    continue;
-                };
-                let from = before.get(&b).and_then(|p| p.first()).copied();
-                let mut one = block(r, &mut look, f, b, *number, from);
-                one.line = lines.get(&b).copied().unwrap_or(0);
-                if let Some([only]) = befores.get(&b).map(Vec::as_slice) {
-                    one.only_before = numbers.get(only).copied();
-                    one.parts = only.terminator().is_some_and(parts);
-                    let out = b.terminator().map_or(0, |t| t.successors().len());
-                    one.short = !one.loops && out == 1 && one.nodes.len() <= SHORT;
-                }
-                blocks.push(one);
-            }
+        for f in &functions {
+            blocks.extend(function_blocks(r, &mut finder, kernel, *f, &lines));
         }
         let none = Vec::new();
-        seen(&mut blocks, patterns.get(&info.symbol).unwrap_or(&none));
+        attach_patterns(&mut blocks, patterns.get(&info.symbol).unwrap_or(&none));
         let work = KernelWork {
             blocks,
-            registers: registers::estimate(m, &functions, limit),
+            registers: registers::estimate(m, &functions, register_limit),
             static_shared: info.static_shared_bytes,
         };
         out.insert(info.symbol, work);
+    }
+    out
+}
+
+/// The counted blocks of a function that a kernel reaches.
+fn function_blocks(
+    r: &Rates,
+    finder: &mut Accesses,
+    kernel: Value,
+    function: Value,
+    lines: &BTreeMap<Block, usize>,
+) -> Vec<BlockWork> {
+    let numbers = count::numbers(function);
+    let mut predecessors: BTreeMap<Block, Vec<Block>> = BTreeMap::new();
+    for b in function.blocks() {
+        for s in b.terminator().map(|t| t.successors()).unwrap_or_default() {
+            predecessors.entry(s).or_default().push(b);
+        }
+    }
+    let mut out = Vec::new();
+    for b in function.blocks() {
+        let Some(number) = numbers.get(&b) else {
+            continue;
+        };
+        let mut work = block_work(r, finder, kernel, b, *number);
+        work.first_line = lines.get(&b).copied().unwrap_or(0);
+        let before = predecessors.get(&b).map(Vec::as_slice).unwrap_or_default();
+        let others = before.iter().filter(|p| **p != b);
+        work.predecessor = others.filter_map(|p| numbers.get(p)).next().copied();
+        if let [sole] = before {
+            work.sole_predecessor = numbers.get(sole).copied();
+            work.behind_float_branch = sole.terminator().is_some_and(is_float_branch);
+            let successors = b.terminator().map_or(0, |t| t.successors().len());
+            work.predicated =
+                !work.is_loop && successors == 1 && work.nodes.len() <= PREDICATED_INSTRUCTIONS;
+        }
+        out.push(work);
     }
     out
 }
@@ -511,7 +523,7 @@ end:
         let f = m.function("f").expect("it");
         let b = f.blocks()[1];
         let all = b.instructions().into_iter().filter(|i| converts(*i));
-        all.map(|i| gone(b, i, true)).collect()
+        all.map(|i| is_removed_conversion(b, i, true)).collect()
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! What one access of a warp asks of the memory system: passes of the load-store unit, and sectors.
+//! The requests of one access of a warp: passes of the load-store unit, and sectors after coalescing.
 use kerf_pass::count::{CountedAccess, MemoryKind, Pattern, Slope, warp};
 
 /// Bytes of a sector, the unit of transfer from L2.
 pub(super) const SECTOR: u64 = 32;
-/// Bytes that the load-store unit moves in one pass.
+/// Bytes that the load-store unit moves in one pass, which is a cache line.
 const LINE: u64 = 128;
 
 /// Addresses of a full warp's threads relative to the first, where known.
@@ -19,7 +19,8 @@ fn addresses(slope: Slope, block: [u32; 3]) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// Rows of a warp that lie apart by an unknown distance, each with known addresses.
+/// Rows of a block's threads in a warp, where their distance is unknown but addresses within a row are known: how many, and the
+/// addresses of one.
 fn rows(slope: Slope, block: [u32; 3]) -> Option<(u64, Vec<i64>)> {
     slope.x?;
     let width = u64::from(block[0].max(1)).min(32);
@@ -34,13 +35,13 @@ fn rows(slope: Slope, block: [u32; 3]) -> Option<(u64, Vec<i64>)> {
 }
 
 fn sectors_of(addresses: &[i64], bytes: u64) -> u64 {
-    // A warp's part of a buffer begins at a sector, whichever thread has its lowest address.
+    // The lowest address of a warp is taken to be aligned to a sector.
     let lowest = addresses.iter().copied().min().unwrap_or(0);
     let all: Vec<i64> = addresses.iter().map(|a| a - lowest).collect();
     warp::units(&all, bytes, warp::SECTOR).len() as u64
 }
 
-/// Which column of a pattern: elements may be held half or a quarter as large as when they were looked at.
+/// Column of a pattern's figures: a plan may store elements in a half or a quarter of the bytes that were recorded.
 fn column(a: &CountedAccess, p: &Pattern) -> usize {
     match p.bytes / a.bytes.max(1) {
         0 | 1 => 0,
@@ -49,8 +50,7 @@ fn column(a: &CountedAccess, p: &Pattern) -> usize {
     }
 }
 
-/// Sectors of 32 bytes that one access of a full warp touches. Where threads' addresses are unknown,
-/// each is taken to lie in a sector of its own.
+/// Sectors that one access of a full warp touches. Unknown addresses are taken not to coalesce.
 fn sectors(a: &CountedAccess, block: [u32; 3]) -> u64 {
     if let Some(all) = addresses(a.slope, block) {
         return sectors_of(&all, a.bytes);
@@ -61,41 +61,51 @@ fn sectors(a: &CountedAccess, block: [u32; 3]) -> u64 {
     }
 }
 
-/// Sectors that a warp touches with `active` of its threads.
+/// Sectors that a warp touches with `active` of its lanes.
 pub(super) fn sectors_by(
     a: &CountedAccess,
-    seen: Option<&Pattern>,
+    pattern: Option<&Pattern>,
     active: f64,
     block: [u32; 3],
 ) -> f64 {
-    match seen {
+    match pattern {
         Some(p) => f64::from(p.sectors[column(a, p)]).max(1.0),
         None => (sectors(a, block) as f64 * active / 32.0).max(1.0),
     }
 }
 
-/// Part of the sectors that L1 does not have from accesses of the same block.
-pub(super) fn fresh(a: &CountedAccess, seen: Option<&Pattern>) -> f64 {
-    seen.map_or(1.0, |p| f64::from(p.fresh[column(a, p)]).min(1.0))
+/// Fraction of the sectors that accesses of the same block have not brought into L1 before.
+pub(super) fn l1_miss_fraction(a: &CountedAccess, pattern: Option<&Pattern>) -> f64 {
+    pattern.map_or(1.0, |p| f64::from(p.fresh[column(a, p)]).min(1.0))
 }
 
-/// Part of an access's own sectors that no load of the same block had touched before, and of warps' accesses that have such
-/// sectors, where it is known.
-pub(super) fn first(a: &CountedAccess, seen: Option<&Pattern>) -> Option<(f64, f64)> {
-    let (p, first) = seen.and_then(|p| Some((p, p.first?)))?;
+/// First touches of an access, where they were recorded.
+#[derive(Clone, Copy)]
+pub(super) struct FirstTouches {
+    /// Fraction of its sectors that no load of the same block had touched before.
+    pub sectors: f64,
+    /// Fraction of its executions by warps that touch such a sector.
+    pub accesses: f64,
+}
+
+pub(super) fn first_touches(a: &CountedAccess, pattern: Option<&Pattern>) -> Option<FirstTouches> {
+    let (p, first) = pattern.and_then(|p| Some((p, p.first?)))?;
     let k = column(a, p);
-    Some((f64::from(first.sectors[k]), f64::from(first.accesses[k])))
+    Some(FirstTouches {
+        sectors: f64::from(first.sectors[k]),
+        accesses: f64::from(first.accesses[k]),
+    })
 }
 
-/// Passes through shared memory of an instruction that moves so many bytes a thread. Unknown addresses are taken to be free of
+/// Passes through shared memory of an instruction that moves `bytes` a thread. Unknown addresses are taken to be free of bank
 /// conflicts.
 pub(super) fn shared_passes(
     a: &CountedAccess,
-    seen: Option<&Pattern>,
+    pattern: Option<&Pattern>,
     block: [u32; 3],
     bytes: u64,
 ) -> f64 {
-    if let Some(p) = seen {
+    if let Some(p) = pattern {
         let width = match bytes {
             0..=4 => 0,
             5..=8 => 1,
@@ -113,35 +123,38 @@ pub(super) fn shared_passes(
     }
 }
 
-/// Sectors from which on a warp's access is a gather, and what its passes take longer than banks say: tags of as many lines
-/// (ncu on the H200: 1.5 for tetrahedra and neighbours, 1 where threads are the same distance apart: fewer lines).
-const GATHER: f64 = 24.0;
-const TAGS: f64 = 1.5;
+/// Sectors from which on a warp's access is a gather, and passes of a gather over those that bank conflicts give: the tags of as
+/// many lines are looked up (ncu on the H200: 1.5 for the workloads tetrahedra and neighbours, 1 for a constant stride, which
+/// touches fewer lines).
+const GATHER_SECTORS: f64 = 24.0;
+const GATHER_TAG_FACTOR: f64 = 1.5;
 
-/// Passes through L1 of an instruction that moves so many bytes a thread, where its addresses were seen.
+/// Passes through L1 of an instruction that moves `bytes` a thread, where its addresses were recorded.
 pub(super) fn global_passes(a: &CountedAccess, p: &Pattern, bytes: u64) -> f64 {
     let banks = shared_passes(a, Some(p), [32, 1, 1], bytes);
-    match f64::from(p.sectors[column(a, p)]) >= GATHER && a.slope.x.is_none() {
-        true => (TAGS * banks).min(32.0),
+    match f64::from(p.sectors[column(a, p)]) >= GATHER_SECTORS && a.slope.x.is_none() {
+        true => (GATHER_TAG_FACTOR * banks).min(32.0),
         false => banks,
     }
 }
 
 /// Passes of the load-store unit that one access of a full warp takes.
-pub(super) fn passes(a: &CountedAccess, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
-    if let (MemoryKind::Global, Some(p)) = (a.memory, seen) {
+pub(super) fn passes(a: &CountedAccess, pattern: Option<&Pattern>, block: [u32; 3]) -> f64 {
+    if let (MemoryKind::Global, Some(p)) = (a.memory, pattern) {
         return global_passes(a, p, a.bytes);
     }
     let all = addresses(a.slope, block);
     let n = match (a.memory, all) {
-        (MemoryKind::Shared, _) if seen.is_some() => return shared_passes(a, seen, block, a.bytes),
+        (MemoryKind::Shared, _) if pattern.is_some() => {
+            return shared_passes(a, pattern, block, a.bytes);
+        }
         (MemoryKind::Shared, Some(all)) => warp::bank_passes(&all, a.bytes),
-        // Arrays of threads are interleaved, so that a warp's lie side by side.
+        // Local memory is interleaved by lane, so that a warp's accesses coalesce.
         (MemoryKind::Shared | MemoryKind::Local, _) => (32 * a.bytes).div_ceil(LINE),
         (MemoryKind::Constant, _) => 1,
         (MemoryKind::Global, _) => {
             let moved = sectors(a, block) * SECTOR;
-            // Data for registers passes at 128 bytes a clock even when all threads want the same.
+            // Registers are written at 128 bytes a clock even where all lanes load the same address.
             let delivered = 32 * a.bytes.min(8) / 2;
             moved.max(delivered).div_ceil(LINE)
         }
@@ -175,7 +188,7 @@ mod tests {
         assert_eq!(g(8, Some(32)), 32); // one field of a struct
         assert_eq!(g(8, Some(-8)), 8);
         assert_eq!(g(8, None), 32);
-        // Two rows of 16, as far apart as nobody knows.
+        // Two rows of 16, their distance unknown.
         let tile = access(MemoryKind::Global, 8, Some(8), None);
         assert_eq!(sectors(&tile, [16, 16, 1]), 8);
         let column = access(MemoryKind::Global, 8, Some(0), None);

@@ -1,4 +1,4 @@
-//! What an instruction of the prepared IR becomes on a GPU, in keys of the profile.
+//! The cost of an instruction of the prepared IR, by the profile's key of the operation that it becomes.
 use super::Unit;
 use super::rates::{Cost, Rates};
 use kerf_ir::sites::{float_shape, math_name};
@@ -26,13 +26,17 @@ fn number(t: Type) -> String {
     }
 }
 
+/// Clocks from an integer instruction to a dependent one (Volta and later: Jia et al., Dissecting the NVIDIA Volta GPU
+/// Architecture via Microbenchmarking).
+const INTEGER_LATENCY: f64 = 4.0;
+
 fn is_one(v: Value) -> bool {
     v.const_real() == Some(1.0)
 }
 
 fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
-    let single = |key: &str| r.cost(&format!("{key}.{f}")).wide(lanes);
-    let steps = |n: f64| r.instructions(Unit::F32, n * lanes, 4.0);
+    let single = |key: &str| r.cost(&format!("{key}.{f}")).vector(lanes);
+    let integer = |n: f64| r.instructions(Unit::F32, n * lanes, INTEGER_LATENCY);
     // Names with a rounding: dadd_rz, fma.rn.d, sqrt.approx.f, and libdevice's fast versions.
     let base = name
         .split(['.', '_'])
@@ -46,7 +50,7 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
             "lg2" => "log2",
             b => b,
         };
-        return r.cost(&format!("{function}.{f}.sfu")).wide(lanes);
+        return r.cost(&format!("{function}.{f}.sfu")).vector(lanes);
     }
     match base {
         "fabs" | "fneg" => Cost::default(),
@@ -59,16 +63,16 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
         "fmin" | "fmax" | "minnum" | "maxnum" | "minimumnum" | "maximumnum" | "fdim" => {
             single("min")
         }
-        "copysign" | "isnan" | "isinf" | "isnand" | "isinfd" | "signbit" | "finite" => steps(1.0),
-        "is" => steps(2.0),
+        "copysign" | "isnan" | "isinf" | "isnand" | "isinfd" | "signbit" | "finite" => integer(1.0),
+        "is" => integer(2.0),
         "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "round" | "roundeven" => {
             let to = if f == Format::F64 { "f32" } else { "i32" };
-            r.cost(&format!("convert.{f}.{to}")).wide(lanes)
+            r.cost(&format!("convert.{f}.{to}")).vector(lanes)
         }
-        "ldexp" | "scalbn" | "ilogb" | "frexp" | "modf" => steps(6.0),
-        // Parts of a number and moves between registers.
+        "ldexp" | "scalbn" | "ilogb" | "frexp" | "modf" => integer(6.0),
+        // Halves of a number and moves between registers.
         "double2hiint" | "double2loint" | "hiloint2double" | "int" | "float" | "double"
-        | "longlong" => steps(1.0),
+        | "longlong" => integer(1.0),
         "int2double" | "int2float" | "double2int" | "float2int" => {
             let (a, b) = (number(i.args()[0].ty()), number(i.ty()));
             r.cost(&format!("convert.{a}.{b}"))
@@ -84,21 +88,21 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
 }
 
 fn call(r: &Rates, i: Value) -> Cost {
-    let steps = |n: f64| r.instructions(Unit::F32, n, 4.0);
+    let integer = |n: f64| r.instructions(Unit::F32, n, INTEGER_LATENCY);
     let Some(name) = i.callee_name() else {
         return match i.callee().is_inline_asm() {
-            true => steps(1.0),
-            false => steps(20.0),
+            true => integer(1.0),
+            false => integer(20.0),
         };
     };
     let Some(short) = math_name(&name) else {
         // A function of the program: its body is counted on its own.
-        return steps(10.0);
+        return integer(10.0);
     };
     let shape = float_shape(i.ty()).or_else(|| i.args().iter().find_map(|a| float_shape(a.ty())));
     if let Some(n) = name.strip_prefix("llvm.nvvm.") {
         if n.starts_with("read.ptx.sreg") {
-            // Read once and kept; those of the thread's index cost a trip to the special registers.
+            // Special registers are as far away as shared memory, and read once.
             return r.instructions(Unit::F32, 1.0, r.load_latency("shared"));
         }
         if n.starts_with("barrier") || n.starts_with("bar.") {
@@ -125,27 +129,27 @@ fn call(r: &Rates, i: Value) -> Cost {
     }
     match shape {
         Some((f, lanes)) => math(r, i, &short, f, f64::from(lanes)),
-        None => steps(words(i.ty()).max(1.0)),
+        None => integer(words(i.ty()).max(1.0)),
     }
 }
 
 fn shuffle(r: &Rates) -> Cost {
     let mut c = r.cost("shuffle.b32");
-    // It goes through the memory unit, a warp's words at a time.
-    c.clocks = r.instructions(Unit::LoadStore, 4.0, 0.0).clocks;
-    c.clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
+    // It passes through the load-store unit, 4 bytes a lane.
+    c.unit_clocks = r.instructions(Unit::LoadStore, 4.0, 0.0).unit_clocks;
+    c.unit_clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
     c
 }
 
-/// Cost of an instruction, apart from what memory adds to loads and stores.
+/// Cost of an instruction, without the time that loads and stores take in memory.
 pub(super) fn cost(r: &Rates, i: Value) -> Cost {
     use Opcode::*;
     let Some(op) = i.opcode() else {
         return Cost::default();
     };
-    let ints = |n: f64, latency: f64| r.instructions(Unit::F32, n, latency);
+    let integers = |n: f64, latency: f64| r.instructions(Unit::F32, n, latency);
     let float = |name: &str, t: Type| match float_shape(t) {
-        Some((f, lanes)) => r.cost(&format!("{name}.{f}")).wide(f64::from(lanes)),
+        Some((f, lanes)) => r.cost(&format!("{name}.{f}")).vector(f64::from(lanes)),
         None => Cost::default(),
     };
     match op {
@@ -156,49 +160,49 @@ pub(super) fn cost(r: &Rates, i: Value) -> Cost {
         LLVMFRem => float("frem", i.ty()),
         // A compare is one instruction of the format's unit.
         LLVMFCmp => float("add", i.operand(0).ty()),
-        LLVMSelect => ints(words(i.ty()), 4.0),
+        LLVMSelect => integers(words(i.ty()), 4.0),
         LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP | LLVMFPToSI | LLVMFPToUI => {
             let (a, b) = (number(i.operand(0).ty()), number(i.ty()));
             let lanes = f64::from(i.ty().lanes());
-            // The assembler packs two results into one instruction of the half units, other than in a
-            // probe of the conversion alone.
+            // The assembler packs two results into one instruction of the half-precision units, unlike in the probe of a
+            // conversion alone.
             if a == "f32" && (b == "f16" || b == "bf16") {
                 return r.instructions(Unit::Half, lanes, 6.0);
             }
-            r.cost(&format!("convert.{a}.{b}")).wide(lanes)
+            r.cost(&format!("convert.{a}.{b}")).vector(lanes)
         }
-        LLVMICmp => ints(words(i.operand(0).ty()), 8.0),
+        LLVMICmp => integers(words(i.operand(0).ty()), 8.0),
         LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr | LLVMAShr => {
             let wide = words(i.ty());
-            ints(wide, 4.0 * wide)
+            integers(wide, 4.0 * wide)
         }
         LLVMMul => {
             let wide = words(i.ty());
-            // Half the rate, and four partial products for 64 bits.
-            ints(2.0 * wide * wide, 5.0 * wide)
+            // Half the rate of an addition, and four partial products for 64 bits.
+            integers(2.0 * wide * wide, 5.0 * wide)
         }
         LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem => match i.operand(1).const_int() {
-            Some(c) if c.is_power_of_two() => ints(1.0, 4.0),
-            Some(_) => ints(5.0, 16.0),
-            None => ints(22.0 * words(i.ty()), 70.0),
+            Some(c) if c.is_power_of_two() => integers(1.0, 4.0),
+            Some(_) => integers(5.0, 16.0),
+            None => integers(22.0 * words(i.ty()), 70.0),
         },
-        // One wide multiply-add for each index that is not a constant.
+        // One 64-bit multiply-add for each index that is not constant.
         LLVMGetElementPtr => {
             let indices = i.operands().into_iter().skip(1);
-            let changing = indices.filter(|v| !v.is_constant()).count();
-            ints(2.0 * changing as f64, 5.0)
+            let variable = indices.filter(|v| !v.is_constant()).count();
+            integers(2.0 * variable as f64, 5.0)
         }
-        LLVMBr | LLVMSwitch => ints(1.0, 8.0),
+        LLVMBr | LLVMSwitch => integers(1.0, 8.0),
         LLVMLoad | LLVMStore | LLVMAtomicRMW | LLVMAtomicCmpXchg => {
             let mut c = Cost::default();
-            c.clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
+            c.unit_clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
             c
         }
         LLVMCall => call(r, i),
         LLVMExtractElement | LLVMInsertElement | LLVMExtractValue | LLVMInsertValue => {
             Cost::default()
         }
-        // Phis, negations, extensions and casts are registers, modifiers or parts of others.
+        // Phis are registers; negations, extensions and casts are modifiers of other instructions.
         _ => Cost::default(),
     }
 }

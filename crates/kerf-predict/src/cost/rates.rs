@@ -18,29 +18,30 @@ pub(super) type Clocks = [f64; UNITS];
 /// Cost of one operation of one thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cost {
-    /// Clocks of the whole multiprocessor.
-    pub clocks: Clocks,
-    /// Clocks until a dependent operation can begin.
-    pub latency: f64,
+    /// Clocks of the whole multiprocessor, by unit.
+    pub unit_clocks: Clocks,
+    /// Clocks until a dependent operation can start.
+    pub latency_clocks: f64,
 }
 
 impl Cost {
     pub(super) fn plus(mut self, other: Cost) -> Cost {
-        for (a, b) in self.clocks.iter_mut().zip(other.clocks) {
+        for (a, b) in self.unit_clocks.iter_mut().zip(other.unit_clocks) {
             *a += b;
         }
-        self.latency += other.latency;
+        self.latency_clocks += other.latency_clocks;
         self
     }
-    /// On `n` lanes of a vector, one after the other but not waiting for each other.
-    pub(super) fn wide(mut self, n: f64) -> Cost {
-        self.clocks.iter_mut().for_each(|c| *c *= n);
-        self.latency += (n - 1.0).max(0.0);
+    /// On `n` lanes of a vector: issued one after the other, independent of each other.
+    pub(super) fn vector(mut self, n: f64) -> Cost {
+        self.unit_clocks.iter_mut().for_each(|c| *c *= n);
+        self.latency_clocks += (n - 1.0).max(0.0);
         self
     }
-    pub(super) fn times(mut self, n: f64) -> Cost {
-        self.clocks.iter_mut().for_each(|c| *c *= n);
-        self.latency *= n;
+    /// `n` dependent operations.
+    pub(super) fn chain(mut self, n: f64) -> Cost {
+        self.unit_clocks.iter_mut().for_each(|c| *c *= n);
+        self.latency_clocks *= n;
         self
     }
 }
@@ -48,13 +49,14 @@ impl Cost {
 /// Rates of a device.
 pub(super) struct Rates<'p> {
     profile: &'p DeviceProfile,
-    /// The profile that tells of what operations are made.
-    model: Option<DeviceProfile>,
-    known: RefCell<BTreeMap<String, Cost>>,
+    /// A profile with the instructions of each operation, where `profile` does not list them.
+    reference: Option<DeviceProfile>,
+    costs: RefCell<BTreeMap<String, Cost>>,
     assumed: RefCell<BTreeSet<String>>,
 }
 
-/// Functions that no profile has, as those it has: counted in libdevice's code, usual path.
+/// Functions that no profile has, by operations that profiles have: instructions of libdevice's code on its fast path, counted
+/// by hand.
 fn composition(function: &str) -> Option<&'static [(&'static str, f64)]> {
     Some(match function {
         "rsqrt" => &[("rsqrt.sfu", 1.0), ("mul", 2.0), ("fma", 3.0)],
@@ -90,14 +92,14 @@ fn on_special_unit(opcode: &str) -> bool {
 
 impl<'p> Rates<'p> {
     pub(super) fn from_profile(profile: &'p DeviceProfile) -> Rates<'p> {
-        let model = match profile.operations.values().any(|o| o.sass.is_some()) {
+        let reference = match profile.operations.values().any(|o| o.sass.is_some()) {
             true => None,
             false => bundled::find("h200").and_then(|f| f.bundled.load().ok()),
         };
         Rates {
             profile,
-            model,
-            known: RefCell::default(),
+            reference,
+            costs: RefCell::default(),
             assumed: RefCell::default(),
         }
     }
@@ -116,13 +118,13 @@ impl<'p> Rates<'p> {
         t.filter(|v| *v > 0.0)
     }
 
-    /// Results per clock of a unit. What was measured includes the loop around, so a little less than
-    /// the hardware's.
+    /// Results per clock of a unit, as probed: the loop of the probe makes it a little less than the hardware's. Without a
+    /// figure, the ratios to f32 of NVIDIA's table of arithmetic throughput (CUDA C++ Programming Guide).
     pub(super) fn unit(&self, u: Unit) -> f64 {
         let of = |keys: &[&str]| keys.iter().find_map(|k| self.throughput(k));
         let single = of(&["add.f32", "fma.f32"]).unwrap_or(128.0);
         match u {
-            // Four schedulers, each one instruction of 32 threads.
+            // Four schedulers, each issuing one instruction of 32 threads.
             Unit::Issue => single.max(128.0),
             Unit::F64 => of(&["add.f64", "fma.f64"]).unwrap_or(single / 32.0),
             Unit::F32 => single,
@@ -168,10 +170,11 @@ impl<'p> Rates<'p> {
 
     fn direct(&self, key: &str) -> Option<Cost> {
         let own = self.operation(key);
-        let model = self.model.as_ref().and_then(|m| m.operations.get(key));
+        let reference = self.reference.as_ref();
+        let reference = reference.and_then(|m| m.operations.get(key));
         let throughput = own.and_then(|o| o.throughput.value).filter(|v| *v > 0.0);
-        let sass = own.or(model).and_then(|o| o.sass.as_ref());
-        let mut clocks = match (sass, throughput) {
+        let sass = own.or(reference).and_then(|o| o.sass.as_ref());
+        let mut unit_clocks = match (sass, throughput) {
             (Some(s), _) => self.by_instructions(s),
             (None, Some(t)) => {
                 let mut c = [0.0; UNITS];
@@ -181,40 +184,43 @@ impl<'p> Rates<'p> {
             }
             (None, None) => return None,
         };
-        // Slow paths that are taken, tables and dependences are in the measured time only.
-        let most = clocks.iter().copied().fold(0.0, f64::max);
-        if let (Some(t), true) = (throughput, most > 0.0) {
-            let scale = 1.0 / (t * most);
-            clocks.iter_mut().for_each(|c| *c *= scale);
+        // Slow paths, tables and dependences are in the measured throughput, not in the instructions.
+        let busiest = unit_clocks.iter().copied().fold(0.0, f64::max);
+        if let (Some(t), true) = (throughput, busiest > 0.0) {
+            let scale = 1.0 / (t * busiest);
+            unit_clocks.iter_mut().for_each(|c| *c *= scale);
         }
         if throughput.is_none() {
             self.assumed.borrow_mut().insert(key.to_owned());
         }
-        let latency = own
+        let latency_clocks = own
             .and_then(|o| o.latency.value)
-            .or_else(|| model.and_then(|o| o.latency.value))
+            .or_else(|| reference.and_then(|o| o.latency.value))
             .unwrap_or(match Self::unit_of(key) {
                 Unit::F64 => 8.0,
                 Unit::Special => 19.0,
                 _ => 4.0,
             });
-        Some(Cost { clocks, latency })
+        Some(Cost {
+            unit_clocks,
+            latency_clocks,
+        })
     }
 
-    /// Cost of an operation by its key. One that nobody knows counts as ten multiply-adds.
+    /// Cost of an operation by its key. One that neither the profile nor [`composition`] has counts as ten multiply-adds.
     pub(super) fn cost(&self, key: &str) -> Cost {
-        if let Some(c) = self.known.borrow().get(key) {
+        if let Some(c) = self.costs.borrow().get(key) {
             return *c;
         }
         let c = self.look_up(key);
-        self.known.borrow_mut().insert(key.to_owned(), c);
+        self.costs.borrow_mut().insert(key.to_owned(), c);
         c
     }
 
     fn look_up(&self, key: &str) -> Cost {
         let (function, format) = key.split_once('.').unwrap_or((key, "f64"));
         // The profile's rsqrt is a root and a reciprocal, each rounded; libdevice's is one refinement.
-        let made = || {
+        let composed = || {
             let parts = composition(function)?;
             self.assumed.borrow_mut().insert(key.to_owned());
             let sum = |c: Cost, (part, n): &(&str, f64)| {
@@ -222,10 +228,10 @@ impl<'p> Rates<'p> {
                     Some((f, variant)) => format!("{f}.{format}.{variant}"),
                     None => format!("{part}.{format}"),
                 };
-                // Polynomials are evaluated in two halves at once, about.
-                let mut one = self.cost(&part).times(*n);
+                // Polynomials are evaluated as two independent halves, roughly.
+                let mut one = self.cost(&part).chain(*n);
                 if *n > 4.0 {
-                    one.latency /= 2.0;
+                    one.latency_clocks /= 2.0;
                 }
                 c.plus(one)
             };
@@ -235,41 +241,47 @@ impl<'p> Rates<'p> {
             return self.cost("rsqrt.f32.sfu");
         }
         let found = match function {
-            "rsqrt" if !format.contains("sfu") => made(),
-            _ => self.direct(key).or_else(made),
+            "rsqrt" if !format.contains("sfu") => composed(),
+            _ => self.direct(key).or_else(composed),
         };
         found.unwrap_or_else(|| {
             self.assumed.borrow_mut().insert(key.to_owned());
-            // Small formats without an instruction go through f32; others are long.
+            // Formats of 16 bits without an instruction are computed in f32.
             match format {
                 "f16" | "bf16" if self.operation(&format!("{function}.f32")).is_some() => {
-                    let way = self.cost(&format!("convert.{format}.f32"));
-                    let back = self.cost(&format!("convert.f32.{format}"));
-                    self.cost(&format!("{function}.f32")).plus(way).plus(back)
+                    let widen = self.cost(&format!("convert.{format}.f32"));
+                    let narrow = self.cost(&format!("convert.f32.{format}"));
+                    self.cost(&format!("{function}.f32"))
+                        .plus(widen)
+                        .plus(narrow)
                 }
                 _ if function == "fma" => Cost {
-                    clocks: [0.0; UNITS],
-                    latency: 4.0,
+                    unit_clocks: [0.0; UNITS],
+                    latency_clocks: 4.0,
                 },
-                _ => self.cost(&format!("fma.{format}")).times(10.0),
+                _ => self.cost(&format!("fma.{format}")).chain(10.0),
             }
         })
     }
 
     /// Cost of `n` instructions on a unit.
-    pub(super) fn instructions(&self, u: Unit, n: f64, latency: f64) -> Cost {
-        let mut clocks = [0.0; UNITS];
-        clocks[u as usize] = n / self.unit(u);
-        clocks[Unit::Issue as usize] = n / self.unit(Unit::Issue);
-        Cost { clocks, latency }
+    pub(super) fn instructions(&self, u: Unit, n: f64, latency_clocks: f64) -> Cost {
+        let mut unit_clocks = [0.0; UNITS];
+        unit_clocks[u as usize] = n / self.unit(u);
+        unit_clocks[Unit::Issue as usize] = n / self.unit(Unit::Issue);
+        Cost {
+            unit_clocks,
+            latency_clocks,
+        }
     }
 
-    /// Latency of a load from a level of memory: `shared`, `l1`, `l2`, `dram`.
+    /// Unloaded latency of a load from a level of memory (`shared`, `l1`, `l2`, `dram`), in clocks. Without a figure, assumed
+    /// to be about what the H200 has (probes: 23, 34, 264 and 647).
     pub(super) fn load_latency(&self, level: &str) -> f64 {
         let key = format!("load.{level}");
         let own = self.operation(&key).and_then(|o| o.latency.value);
-        let model = || self.model.as_ref()?.operations.get(&key)?.latency.value;
-        own.or_else(model).unwrap_or(match level {
+        let reference = || self.reference.as_ref()?.operations.get(&key)?.latency.value;
+        own.or_else(reference).unwrap_or(match level {
             "shared" => 25.0,
             "l1" => 35.0,
             "l2" => 250.0,

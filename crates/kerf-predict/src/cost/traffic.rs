@@ -1,51 +1,64 @@
-//! Bytes between the levels of memory, and how long each load waits for its own.
+//! Bytes between the levels of memory, and the latency of each load.
+use super::CostModel;
 use super::census::KernelWork;
-use super::executed::{copies, warps};
+use super::executed::{unrolled_copies, warp_executions};
+use super::memory::{self, FirstTouches};
 use super::rates::Rates;
-use super::{CostModel, memory};
 use kerf_device::occupancy::WARP;
 use kerf_pass::count::{
     BlockCount, CountedAccess, Direction, LaunchCounts, MemoryKind, Pattern, Root,
 };
 use std::collections::BTreeMap;
 
-/// What a launch moves.
-pub(super) struct Levels {
-    /// Bytes that L2 gives and takes.
+/// One launch of a kernel under a plan, as both models take it.
+#[derive(Clone, Copy)]
+pub(super) struct KernelLaunch<'k> {
+    pub rates: &'k Rates<'k>,
+    /// Work of the kernel under the plan.
+    pub work: &'k KernelWork,
+    /// Work of the kernel as it was counted, without a plan.
+    pub unplanned: &'k KernelWork,
+    pub counts: &'k LaunchCounts,
+    /// Fraction of first touches that L2 does not serve.
+    pub l2_miss_fraction: f64,
+}
+
+/// Memory traffic of a launch.
+pub(super) struct MemoryTraffic {
+    /// Bytes between L2 and the multiprocessors.
     pub l2_bytes: f64,
-    /// Bytes that device memory gives and takes.
+    /// Bytes between device memory and L2.
     pub dram_bytes: f64,
-    /// Clocks that an access takes in the mean, by block and access.
-    pub latency: Vec<Vec<f64>>,
+    /// Mean latency of each access in clocks, by block and access.
+    pub latency_clocks: Vec<Vec<f64>>,
 }
 
 /// How warps wait for loads.
 #[derive(Clone, Copy)]
-pub(super) struct Waits {
-    /// One at a time on a multiprocessor.
-    pub lone: bool,
-    /// For the last of an access's sectors: exponent in how many of them. None waits for the mean.
-    pub last: Option<f64>,
+pub(super) struct LoadWaiting {
+    /// The multiprocessor has one warp at a time.
+    pub lone_warp: bool,
+    /// A warp waits for the slowest of its n sectors, of which n to this power are independent. None: for the mean of them.
+    pub sector_exponent: Option<f64>,
 }
 
-/// One access of a launch.
-struct Touch {
+/// Traffic of one access of the program.
+struct AccessTraffic {
     block: usize,
     access: usize,
+    /// Bytes over the launch, in whole sectors.
     bytes: f64,
-    /// Part of them that L1 does not have.
-    fresh: f64,
-    /// Part of its own sectors that the block's loads before it had not touched, and of warps' accesses that have such.
-    first: Option<(f64, f64)>,
-    /// What L2 takes longer for it than for whole sectors.
-    slower: f64,
-    /// Sectors of a warp's access, where its addresses were seen: it waits for the one that comes last.
+    l1_miss_fraction: f64,
+    first_touches: Option<FirstTouches>,
+    /// Time that L2 takes for it, over that for whole sectors.
+    partial_sector_factor: f64,
+    /// Sectors of a warp's access, where its addresses were recorded, else 1.
     sectors: f64,
-    load: bool,
+    is_load: bool,
 }
 
-/// Bytes that a launch moves, by object.
-fn moved<'w>(work: &'w KernelWork, l: &LaunchCounts) -> BTreeMap<&'w Root, f64> {
+/// Bytes that the accesses of a launch name, by object.
+fn accessed_bytes<'w>(work: &'w KernelWork, l: &LaunchCounts) -> BTreeMap<&'w Root, f64> {
     let mut out = BTreeMap::new();
     for b in &work.blocks {
         for a in b.accesses.iter().filter(|a| a.memory == MemoryKind::Global) {
@@ -56,126 +69,136 @@ fn moved<'w>(work: &'w KernelWork, l: &LaunchCounts) -> BTreeMap<&'w Root, f64> 
     out
 }
 
-/// Sizes of a launch's buffers. One that a plan holds in a narrower format is as much smaller as the
-/// accesses to it.
-fn sizes(work: &KernelWork, own: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
-    let (now, before) = (moved(work, l), moved(own, l));
+/// Bytes of a launch's buffers. A buffer that the plan stores in a narrower format shrinks as the accesses to it do.
+fn buffer_bytes(work: &KernelWork, unplanned: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
+    let (now, before) = (accessed_bytes(work, l), accessed_bytes(unplanned, l));
     let one = |(p, bytes): (usize, &u64)| {
         let root = Root::Parameter(p);
-        let part = match (now.get(&root), before.get(&root)) {
+        let ratio = match (now.get(&root), before.get(&root)) {
             (Some(n), Some(b)) if *b > 0.0 => (n / b).min(1.0),
             _ => 1.0,
         };
-        *bytes as f64 * part
+        *bytes as f64 * ratio
     };
     l.buffers.iter().enumerate().map(one).collect()
 }
 
-/// Bytes that a launch works on.
-pub(super) fn working_set(work: &KernelWork, own: &KernelWork, l: &LaunchCounts) -> f64 {
-    sizes(work, own, l).iter().sum()
-}
-
-/// Bytes of an access over a launch, in whole sectors. Of a warp with few threads at work, few are touched.
-fn touched(
-    a: &CountedAccess,
-    seen: Option<&Pattern>,
-    c: &BlockCount,
-    warps: f64,
-    block: [u32; 3],
+/// Bytes of all buffers of a launch.
+pub(super) fn working_set_bytes(
+    work: &KernelWork,
+    unplanned: &KernelWork,
+    l: &LaunchCounts,
 ) -> f64 {
-    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP));
-    warps * memory::sectors_by(a, seen, active, block) * memory::SECTOR as f64
+    buffer_bytes(work, unplanned, l).iter().sum()
 }
 
-/// What L2 takes longer where stores, or atomic operations, leave most of their sectors as they were: ncu on the H200 has 18 ps a
-/// sector for a transposition with scattered stores, and 15 for scattered additions.
-const PARTS: f64 = 5.0;
-/// The same over the part of L2's time that is not hidden (probe on the H200, ps a sector: 6.2 for fields of 4 bytes, two of which
-/// a warp has in a sector, 9.2 for fields of 8 bytes, one in a sector, 15 to 16 where each thread's is in a line of its own).
-const SHARED_PARTS: f64 = 4.0;
-const NEAR_PARTS: f64 = 6.0;
-const FAR_PARTS: f64 = 10.0;
-/// Bytes of a line.
+/// Time that L2 takes for a sector that a store or an atomic operation writes in part, over that for a whole sector: ncu on the
+/// H200 has 18 ps a sector for a transposition with scattered stores, and 15 ps for scattered additions.
+const PARTIAL_SECTOR: f64 = 5.0;
+/// The same over the exposed part of L2's time, where lanes share a sector, have neighbouring sectors, or each have a line of
+/// their own (probe on the H200, ps a sector: 6.2 for fields of 4 bytes, two of a warp in a sector; 9.2 for fields of 8 bytes, one
+/// in a sector; 15 to 16 where each lane has a line of its own).
+const SHARED_PARTIAL_SECTOR: f64 = 4.0;
+const NEAR_PARTIAL_SECTOR: f64 = 6.0;
+const FAR_PARTIAL_SECTOR: f64 = 10.0;
+/// Bytes of a cache line.
 const LINE: u64 = 128;
 
-fn slower(
-    a: &CountedAccess,
-    seen: Option<&Pattern>,
-    c: &BlockCount,
-    warps: f64,
-    hidden: bool,
-) -> f64 {
-    let active = (c.threads as f64 / warps.max(1.0)).clamp(1.0, f64::from(WARP));
-    let sectors = seen.map_or(0.0, |_| memory::sectors_by(a, seen, 32.0, [32, 1, 1]));
-    let parts = sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64;
-    match a.slope.x.map(i64::unsigned_abs) {
-        _ if !parts || active <= 1.5 || a.direction == Direction::Load => 1.0,
-        _ if !hidden => PARTS,
-        Some(x) if x < LINE && sectors <= 0.5 * f64::from(WARP) => SHARED_PARTS,
-        Some(x) if x < LINE => NEAR_PARTS,
-        _ => FAR_PARTS,
+/// An access with its counts in a launch.
+struct CountedExecution<'a> {
+    access: &'a CountedAccess,
+    pattern: Option<&'a Pattern>,
+    count: &'a BlockCount,
+    warp_executions: f64,
+}
+
+impl CountedExecution<'_> {
+    fn active_lanes(&self) -> f64 {
+        self.count.threads as f64 / self.warp_executions.max(1.0)
+    }
+
+    /// Bytes over the launch, in whole sectors: a warp with few active lanes touches few.
+    fn sector_bytes(&self, block: [u32; 3]) -> f64 {
+        let active = self.active_lanes().min(f64::from(WARP));
+        let sectors = memory::sectors_by(self.access, self.pattern, active, block);
+        self.warp_executions * sectors * memory::SECTOR as f64
+    }
+
+    /// Time that L2 takes over that for whole sectors. `exposed`: over the exposed part of L2's time only.
+    fn partial_sector_factor(&self, exposed: bool) -> f64 {
+        let (a, pattern) = (self.access, self.pattern);
+        let active = self.active_lanes().clamp(1.0, f64::from(WARP));
+        let sectors = pattern.map_or(0.0, |_| {
+            memory::sectors_by(a, pattern, f64::from(WARP), [WARP, 1, 1])
+        });
+        let partial = sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64;
+        match a.slope.x.map(i64::unsigned_abs) {
+            _ if !partial || active <= 1.5 || a.direction == Direction::Load => 1.0,
+            _ if !exposed => PARTIAL_SECTOR,
+            Some(x) if x < LINE && sectors <= 0.5 * f64::from(WARP) => SHARED_PARTIAL_SECTOR,
+            Some(x) if x < LINE => NEAR_PARTIAL_SECTOR,
+            _ => FAR_PARTIAL_SECTOR,
+        }
     }
 }
 
 impl CostModel {
-    /// Part of first touches that L2 does not serve: none while it holds all that a program works on,
-    /// all when that is larger. For each multiprocessor half of L2 is far away, and keeps copies.
-    pub(super) fn missed(&self, working_set: f64) -> f64 {
+    /// Fraction of first touches that L2 does not serve: none while it holds the program's working set, all when that is
+    /// twice as large. Half of L2 counts: the other half is far from each multiprocessor, and keeps copies.
+    pub(super) fn l2_miss_fraction(&self, working_set_bytes: f64) -> f64 {
         let held = 0.5 * self.l2_bytes;
-        ((working_set - held) / held.max(1.0)).clamp(0.0, 1.0)
+        ((working_set_bytes - held) / held.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// Bytes between the levels. Each multiprocessor gets each byte from L2 once as long as nobody
-    /// writes the buffer.
-    pub(super) fn levels(
-        &self,
-        r: &Rates,
-        work: &KernelWork,
-        own: &KernelWork,
-        l: &LaunchCounts,
-        missed: f64,
-        waits: Waits,
-    ) -> Levels {
-        let buffers = sizes(work, own, l);
-        let whole: f64 = buffers.iter().sum();
-        let busy = self.busy(l.grid.iter().map(|x| f64::from(*x)).product());
-        let near = r.load_latency("l1");
-        let (middle, far) = (r.load_latency("l2"), r.load_latency("dram"));
-        let each = work.blocks.iter().map(|b| vec![near; b.accesses.len()]);
-        let mut out = Levels {
+    /// Traffic of a launch. Each multiprocessor gets each byte from L2 once as long as nothing writes the buffer.
+    pub(super) fn traffic(&self, k: &KernelLaunch, waiting: LoadWaiting) -> MemoryTraffic {
+        let (work, l) = (k.work, k.counts);
+        let buffers = buffer_bytes(work, k.unplanned, l);
+        let all_buffers: f64 = buffers.iter().sum();
+        let busy_sms = self.busy_sms(l.grid.iter().map(|x| f64::from(*x)).product());
+        let l1 = k.rates.load_latency("l1");
+        let (l2, dram) = (k.rates.load_latency("l2"), k.rates.load_latency("dram"));
+        let each = work.blocks.iter().map(|b| vec![l1; b.accesses.len()]);
+        let mut out = MemoryTraffic {
             l2_bytes: 0.0,
             dram_bytes: 0.0,
-            latency: each.collect(),
+            latency_clocks: each.collect(),
         };
-        for (root, mut touches) in touches(work, l, waits) {
+        for (root, mut accesses) in access_traffic(work, l, waiting) {
             let buffer = match root {
                 Root::Parameter(p) => buffers.get(*p).copied(),
                 _ => None,
             };
-            let buffer = buffer.filter(|b| *b > 0.0).unwrap_or(whole.max(1.0));
-            let flow = ObjectFlow::new(&touches, buffer, busy, missed);
-            let stores = touches.iter().filter(|t| !t.load);
-            out.l2_bytes += flow.first + stores.map(|t| t.bytes * t.slower).sum::<f64>();
-            out.dram_bytes += flow.once + missed * flow.stored.min(buffer);
-            // The access that asks L2 for most is the one that fetches; others then find the data in L2.
-            touches.sort_by(|a, b| flow.asked(b).total_cmp(&flow.asked(a)));
-            let mut left = flow.once;
-            for t in touches.iter().filter(|t| t.load) {
-                let fetched = left.min(flow.asked(t));
-                left -= fetched;
-                // Loads of an unrolled loop's rounds are waited for together: the slowest of them decides.
-                // So are those of one round by a warp without others to hide behind.
-                let beside = touches.iter().filter(|o| o.load && o.block == t.block);
-                let beside = if waits.lone {
-                    beside.count() as f64
-                } else {
-                    1.0
+            let buffer = buffer.filter(|b| *b > 0.0).unwrap_or(all_buffers.max(1.0));
+            let object = ObjectTraffic::new(&accesses, buffer, busy_sms, k.l2_miss_fraction);
+            let stores = accesses.iter().filter(|t| !t.is_load);
+            let written: f64 = stores.map(|t| t.bytes * t.partial_sector_factor).sum();
+            out.l2_bytes += object.l2_load_bytes + written;
+            out.dram_bytes +=
+                object.dram_load_bytes + k.l2_miss_fraction * object.stored_bytes.min(buffer);
+            // The access that requests most of L2 is taken to miss first; later ones find the data in L2.
+            accesses.sort_by(|a, b| {
+                let (a, b) = (object.requested_bytes(a), object.requested_bytes(b));
+                b.total_cmp(&a)
+            });
+            let mut dram_bytes_left = object.dram_load_bytes;
+            for t in accesses.iter().filter(|t| t.is_load) {
+                let from_dram = dram_bytes_left.min(object.requested_bytes(t));
+                dram_bytes_left -= from_dram;
+                // A warp waits for the loads of all copies of an unrolled body at once: the slowest decides. A lone warp
+                // waits for all loads of a block at once.
+                let loads_of_block = match waiting.lone_warp {
+                    true => accesses
+                        .iter()
+                        .filter(|o| o.is_load && o.block == t.block)
+                        .count() as f64,
+                    false => 1.0,
                 };
-                let together = beside * copies(&work.blocks[t.block], l);
-                let (from_l2, from_memory) = flow.waited(t, fetched, together, waits.last);
-                out.latency[t.block][t.access] =
-                    near + from_l2 * (middle - near) + from_memory * (far - middle);
+                let overlapping = loads_of_block * unrolled_copies(&work.blocks[t.block], l);
+                let exponent = waiting.sector_exponent;
+                let misses = object.miss_probabilities(t, from_dram, overlapping, exponent);
+                out.latency_clocks[t.block][t.access] =
+                    l1 + misses.l1 * (l2 - l1) + misses.l2 * (dram - l2);
             }
         }
         out
@@ -183,109 +206,136 @@ impl CostModel {
 }
 
 /// A launch's accesses to device memory, by object.
-fn touches<'w>(
+fn access_traffic<'w>(
     work: &'w KernelWork,
     l: &LaunchCounts,
-    Waits { last, .. }: Waits,
-) -> BTreeMap<&'w Root, Vec<Touch>> {
-    let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
-    let warps = warps(work, l);
+    waiting: LoadWaiting,
+) -> BTreeMap<&'w Root, Vec<AccessTraffic>> {
+    let mut by_object: BTreeMap<&Root, Vec<AccessTraffic>> = BTreeMap::new();
+    let executions = warp_executions(work, l);
+    let by_sector = waiting.sector_exponent.is_some();
     for (block, b) in work.blocks.iter().enumerate() {
         for (access, a) in b.accesses.iter().enumerate() {
-            if a.memory == MemoryKind::Global {
-                let seen = b.seen[access].as_ref();
-                by.entry(&a.root).or_default().push(Touch {
-                    block,
-                    access,
-                    bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
-                    fresh: memory::fresh(a, seen),
-                    first: memory::first(a, seen).filter(|_| last.is_some()),
-                    slower: slower(a, seen, &l.blocks[b.number], warps[block], last.is_some()),
-                    sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
-                    load: a.direction == Direction::Load,
-                });
+            if a.memory != MemoryKind::Global {
+                continue;
             }
+            let pattern = b.patterns[access].as_ref();
+            let counted = CountedExecution {
+                access: a,
+                pattern,
+                count: &l.blocks[b.number],
+                warp_executions: executions[block],
+            };
+            by_object.entry(&a.root).or_default().push(AccessTraffic {
+                block,
+                access,
+                bytes: counted.sector_bytes(l.block),
+                l1_miss_fraction: memory::l1_miss_fraction(a, pattern),
+                first_touches: memory::first_touches(a, pattern).filter(|_| by_sector),
+                partial_sector_factor: counted.partial_sector_factor(by_sector),
+                sectors: pattern.map_or(1.0, |_| {
+                    memory::sectors_by(a, pattern, f64::from(WARP), l.block)
+                }),
+                is_load: a.direction == Direction::Load,
+            });
         }
     }
-    by
+    by_object
 }
 
 /// Bytes of one object between the levels.
-struct ObjectFlow {
-    /// Bytes that stores write.
-    stored: f64,
-    /// Bytes that L2 gives to loads, and those of them that device memory gives.
-    first: f64,
-    once: f64,
-    /// Part of what is loaded that L2 gives.
-    mean: f64,
-    /// Of what was seen to be touched first, L1 may have some all the same: rounds that were not looked at.
-    still: f64,
-    /// Part of first touches that L2 does not serve.
-    missed: f64,
+struct ObjectTraffic {
+    stored_bytes: f64,
+    /// Bytes that loads get from L2, and those of them that come from device memory.
+    l2_load_bytes: f64,
+    dram_load_bytes: f64,
+    /// Bytes that loads get from L2, over all that they load.
+    l2_fraction: f64,
+    /// Bytes that loads get from L2, over those of recorded first touches: less than 1 where other multiprocessors' first
+    /// touches, or iterations that were not recorded, share them.
+    first_touch_scale: f64,
+    l2_miss_fraction: f64,
 }
 
-impl ObjectFlow {
-    fn new(touches: &[Touch], buffer: f64, busy: f64, missed: f64) -> ObjectFlow {
-        let sum = |load: bool| -> f64 {
-            let all = touches.iter().filter(|t| t.load == load);
+/// Probabilities that a load waits for L2, and for device memory.
+struct MissProbabilities {
+    l1: f64,
+    l2: f64,
+}
+
+impl ObjectTraffic {
+    fn new(
+        accesses: &[AccessTraffic],
+        buffer_bytes: f64,
+        busy_sms: f64,
+        l2_miss_fraction: f64,
+    ) -> ObjectTraffic {
+        let sum = |is_load: bool| -> f64 {
+            let all = accesses.iter().filter(|t| t.is_load == is_load);
             all.map(|t| t.bytes).sum()
         };
-        let (loaded, stored) = (sum(true), sum(false));
-        let all = touches.iter().filter(|t| t.load);
-        let fresh: f64 = all.map(|t| t.bytes * t.fresh).sum();
-        let first = match stored > 0.0 {
-            true => fresh,
-            false => fresh.min(buffer * busy),
+        let (loaded, stored_bytes) = (sum(true), sum(false));
+        let loads = accesses.iter().filter(|t| t.is_load);
+        let l1_misses: f64 = loads.map(|t| t.bytes * t.l1_miss_fraction).sum();
+        let l2_load_bytes = match stored_bytes > 0.0 {
+            true => l1_misses,
+            false => l1_misses.min(buffer_bytes * busy_sms),
         };
-        ObjectFlow {
-            stored,
-            first,
-            once: missed * first.min(buffer),
-            mean: (first / loaded.max(1.0)).min(1.0),
-            still: (first / fresh.max(1.0)).min(1.0),
-            missed,
+        ObjectTraffic {
+            stored_bytes,
+            l2_load_bytes,
+            dram_load_bytes: l2_miss_fraction * l2_load_bytes.min(buffer_bytes),
+            l2_fraction: (l2_load_bytes / loaded.max(1.0)).min(1.0),
+            first_touch_scale: (l2_load_bytes / l1_misses.max(1.0)).min(1.0),
+            l2_miss_fraction,
         }
     }
 
-    /// Bytes that an access asks L2 for.
-    fn asked(&self, t: &Touch) -> f64 {
-        match t.first {
-            Some((sectors, _)) => t.bytes * sectors * self.still,
+    /// Bytes that an access requests of L2.
+    fn requested_bytes(&self, t: &AccessTraffic) -> f64 {
+        match t.first_touches {
+            Some(first) => t.bytes * first.sectors * self.first_touch_scale,
             None => t.bytes,
         }
     }
 
-    /// How often a load waits for L2, and for device memory, where it fetches so many bytes from there and so many loads are
-    /// waited for together.
-    fn waited(&self, t: &Touch, fetched: f64, together: f64, last: Option<f64>) -> (f64, f64) {
-        // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
-        let any = |part: f64| {
-            let sectors = last.map_or(1.0, |e| t.sectors.powf(e));
-            1.0 - (1.0 - part).max(0.0).powf(sectors)
+    /// How likely a load is to wait for L2 and for device memory, where `from_dram` of its bytes come from there and a warp
+    /// waits for `overlapping` loads at once.
+    fn miss_probabilities(
+        &self,
+        t: &AccessTraffic,
+        from_dram: f64,
+        overlapping: f64,
+        sector_exponent: Option<f64>,
+    ) -> MissProbabilities {
+        // Sectors of an access miss together or independently: something in between.
+        let any_sector = |fraction: f64| {
+            let independent = sector_exponent.map_or(1.0, |e| t.sectors.powf(e));
+            1.0 - (1.0 - fraction).max(0.0).powf(independent)
         };
-        let part = fetched / self.asked(t).max(1.0);
-        match t.first {
-            Some((sectors, accesses)) => {
-                // Of rounds that are waited for together, those that fetch whole accesses take turns; where a few
-                // sectors are new, at the edge of what a block has, rounds are in between as well.
-                let whole = (sectors / accesses.max(1e-9)).min(1.0);
-                let rounds = last.map_or(together, |e| together.powf(e));
-                let some = |part: f64| {
-                    let edge = 1.0 - (1.0 - part).max(0.0).powf(rounds);
-                    whole * (part * together).min(1.0) + (1.0 - whole) * edge
+        let dram_fraction = from_dram / self.requested_bytes(t).max(1.0);
+        match t.first_touches {
+            Some(first) => {
+                // Of overlapping iterations, those that miss with whole accesses do so in turn. Where only some sectors
+                // miss, at the edge of what a block has loaded, iterations are between dependent and independent too.
+                let whole = (first.sectors / first.accesses.max(1e-9)).min(1.0);
+                let independent = sector_exponent.map_or(overlapping, |e| overlapping.powf(e));
+                let any_iteration = |fraction: f64| {
+                    let edge = 1.0 - (1.0 - fraction).max(0.0).powf(independent);
+                    whole * (fraction * overlapping).min(1.0) + (1.0 - whole) * edge
                 };
-                let own = accesses * self.still;
-                (some(own), some(own * any(part)))
+                let own = first.accesses * self.first_touch_scale;
+                MissProbabilities {
+                    l1: any_iteration(own),
+                    l2: any_iteration(own * any_sector(dram_fraction)),
+                }
             }
             None => {
-                let from_l2 = (any(self.mean) * together).min(1.0);
-                let own = any(part);
-                // Of what L2 is asked for, no more than it misses.
-                (
-                    from_l2,
-                    (together * own).min(own.max(self.missed * from_l2)),
-                )
+                let l1 = (any_sector(self.l2_fraction) * overlapping).min(1.0);
+                let own = any_sector(dram_fraction);
+                // No more than L2 misses of what it is requested.
+                let l2 = (overlapping * own).min(own.max(self.l2_miss_fraction * l1));
+                MissProbabilities { l1, l2 }
             }
         }
     }
@@ -297,9 +347,9 @@ mod tests {
     use kerf_pass::count::Slope;
 
     #[test]
-    fn parts_of_sectors_take_longer_the_farther_apart_they_are() {
-        let of = |bytes, x: Option<i64>, sectors: f32, direction| {
-            let a = CountedAccess {
+    fn partial_sectors_take_longer_the_farther_apart_they_are() {
+        let factor = |bytes, x: Option<i64>, sectors: f32, direction| {
+            let access = CountedAccess {
                 block: 0,
                 direction,
                 bytes,
@@ -307,7 +357,7 @@ mod tests {
                 root: Root::Parameter(0),
                 slope: Slope { x, y: Some(0) },
             };
-            let p = Pattern {
+            let pattern = Pattern {
                 block: 0,
                 index: 0,
                 bytes,
@@ -316,18 +366,24 @@ mod tests {
                 first: None,
                 passes: [[1.0; 3]; 3],
             };
-            let c = BlockCount {
+            let count = BlockCount {
                 threads: 3200,
                 ..BlockCount::default()
             };
-            slower(&a, Some(&p), &c, 100.0, true)
+            let counted = CountedExecution {
+                access: &access,
+                pattern: Some(&pattern),
+                count: &count,
+                warp_executions: 100.0,
+            };
+            counted.partial_sector_factor(true)
         };
-        let store = |bytes, x, sectors| of(bytes, x, sectors, Direction::Store);
+        let store = |bytes, x, sectors| factor(bytes, x, sectors, Direction::Store);
         assert_eq!(store(4, Some(4), 4.0), 1.0);
-        assert_eq!(store(4, Some(16), 16.0), SHARED_PARTS);
-        assert_eq!(store(8, Some(32), 32.0), NEAR_PARTS);
-        assert_eq!(store(8, Some(8192), 32.0), FAR_PARTS);
-        assert_eq!(store(8, None, 32.0), FAR_PARTS);
-        assert_eq!(of(8, Some(8192), 32.0, Direction::Load), 1.0);
+        assert_eq!(store(4, Some(16), 16.0), SHARED_PARTIAL_SECTOR);
+        assert_eq!(store(8, Some(32), 32.0), NEAR_PARTIAL_SECTOR);
+        assert_eq!(store(8, Some(8192), 32.0), FAR_PARTIAL_SECTOR);
+        assert_eq!(store(8, None, 32.0), FAR_PARTIAL_SECTOR);
+        assert_eq!(factor(8, Some(8192), 32.0, Direction::Load), 1.0);
     }
 }

@@ -13,38 +13,38 @@ pub const METRICS: [&str; 7] = [
     "sm__warps_active.avg.pct_of_peak_sustained_active",
 ];
 
-/// Asked for as well: units of a multiprocessor, which say what limits a launch. Tables may be without them.
+/// Optional metrics: utilisation of units, which says what limits a launch.
 pub const UNITS: [&str; 2] = [
     "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
     "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
 ];
 
-/// All that `ncu` is asked for, as its option has it.
-pub fn asked() -> String {
+/// All metrics, as `ncu --metrics` takes them.
+pub fn requested_metrics() -> String {
     [&METRICS[..], &UNITS[..]].concat().join(",")
 }
 
-/// What counters say of a launch, each from 0 to 1.
+/// Utilisation and hit rates of a launch, each from 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterRatios {
-    /// Issue slots that were used.
+    /// Utilisation of issue slots.
     pub issue: f64,
-    /// Of the bandwidth of DRAM.
+    /// Utilisation of the bandwidth of device memory.
     pub dram: f64,
-    /// Of that of L2.
+    /// Utilisation of the bandwidth of L2.
     pub l2: f64,
-    /// Of that of L1.
+    /// Utilisation of the bandwidth of L1.
     pub l1: f64,
-    /// Sectors that were in L1.
+    /// Hit rate of L1, by sectors.
     pub l1_hits: f64,
-    /// Sectors that were in L2.
+    /// Hit rate of L2, by sectors.
     pub l2_hits: f64,
-    /// Warps on a multiprocessor over those that it holds.
+    /// Occupancy.
     pub occupancy: f64,
-    /// Of what the units for f64 can do; 0 where that was not counted, as the next.
+    /// Utilisation of the f64 units; 0 where that was not counted, as the next.
     #[serde(default)]
     pub double: f64,
-    /// Of what those for special functions and conversions can do.
+    /// Utilisation of the units for special functions and conversions.
     #[serde(default)]
     pub special: f64,
 }
@@ -60,12 +60,12 @@ pub const FEATURES: [&str; 7] = [
     "counters: warps on a multiprocessor",
 ];
 
-/// From this part on a resource is what limits a launch.
-const BUSY: f64 = 0.6;
+/// Utilisation from which on a resource limits a launch (Nsight Compute's guidance has 60 % as well).
+const LIMITING_UTILISATION: f64 = 0.6;
 
-/// How busy memory is beside L2 where all that passes through L2 comes from it: 0.8 to 0.99 in kernels that read and write
-/// arrays once on an H200.
-const PASSED_ON: f64 = 0.75;
+/// Utilisation of device memory over that of L2 from which on L2 only forwards: 0.8 to 0.99 in kernels that read and write arrays
+/// once on an H200.
+const FORWARDING_RATIO: f64 = 0.75;
 
 impl CounterRatios {
     /// The features.
@@ -81,8 +81,8 @@ impl CounterRatios {
         ]
     }
 
-    /// What limits the launch: the busiest resource, or latency where none is busy. L2 passes on all that memory gives, and
-    /// is a little busier where that is the limit.
+    /// The resource that limits the launch: the most utilised, or latency where none is. L2 forwards all that device memory
+    /// gives, so that it is a little more utilised where device memory is the limit.
     pub fn limit(&self) -> Resource {
         let all = [
             (self.dram, Resource::Dram),
@@ -95,9 +95,11 @@ impl CounterRatios {
         let busiest = all
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|x| x.0 >= BUSY);
+            .filter(|x| x.0 >= LIMITING_UTILISATION);
         match busiest.map(|x| x.1) {
-            Some(Resource::L2) if self.dram >= BUSY && self.dram >= PASSED_ON * self.l2 => {
+            Some(Resource::L2)
+                if self.dram >= LIMITING_UTILISATION && self.dram >= FORWARDING_RATIO * self.l2 =>
+            {
                 Resource::Dram
             }
             busiest => busiest.unwrap_or(Resource::Latency),
@@ -123,19 +125,19 @@ pub struct LaunchCounters {
 pub enum CounterError {
     /// No table.
     #[error(
-        "there is no table of ncu in it (a line that begins with \"ID\"); help: ncu --csv --metrics {all} COMMAND", all = asked()
+        "there is no table of ncu in it (a line that begins with \"ID\"); help: ncu --csv --metrics {all} COMMAND", all = requested_metrics()
     )]
     NoTable,
     /// A table without what is needed.
     #[error("the table has no column {0:?}; help: write it with ncu --csv, without --page raw")]
     NoColumn(&'static str),
-    /// ncu was not let.
+    /// ncu has no permission.
     #[error(
         "ncu has no permission to read the counters; help: an administrator can allow it (ERR_NVGPUCTRPERM at developer.nvidia.com)"
     )]
     Permission,
     /// A metric is missing.
-    #[error("launch {0} has no {1}; help: ncu --csv --metrics {all} COMMAND", all = asked())]
+    #[error("launch {0} has no {1}; help: ncu --csv --metrics {all} COMMAND", all = requested_metrics())]
     NoMetric(String, &'static str),
 }
 
@@ -168,7 +170,49 @@ fn extents(text: &str) -> [u32; 3] {
     out
 }
 
-/// Launches of a table as `ncu --csv` writes it: one line a metric, lines of other output before it.
+/// Lines of a table that are of one launch.
+struct LaunchRows {
+    id: String,
+    kernel: String,
+    block: [u32; 3],
+    grid: [u32; 3],
+    /// Metrics by name, as fractions.
+    metrics: Vec<(String, f64)>,
+}
+
+impl LaunchRows {
+    fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|m| m.0 == name).map(|m| m.1)
+    }
+
+    fn counters(self) -> Result<LaunchCounters, CounterError> {
+        let mut required = [0.0; METRICS.len()];
+        for (slot, name) in required.iter_mut().zip(METRICS) {
+            let missing = || CounterError::NoMetric(format!("{} ({})", self.id, self.kernel), name);
+            *slot = self.metric(name).ok_or_else(missing)?;
+        }
+        let [double, special] = UNITS.map(|name| self.metric(name).unwrap_or(0.0));
+        let [issue, dram, l2, l1, l1_hits, l2_hits, occupancy] = required;
+        Ok(LaunchCounters {
+            kernel: self.kernel,
+            block: self.block,
+            grid: self.grid,
+            counters: CounterRatios {
+                issue,
+                dram,
+                l2,
+                l1,
+                l1_hits,
+                l2_hits,
+                occupancy,
+                double,
+                special,
+            },
+        })
+    }
+}
+
+/// Launches of a table as `ncu --csv` writes it: one line a metric, after lines of other output.
 pub fn parse(text: &str) -> Result<Vec<LaunchCounters>, CounterError> {
     if text.contains("ERR_NVGPUCTRPERM") {
         return Err(CounterError::Permission);
@@ -182,62 +226,31 @@ pub fn parse(text: &str) -> Result<Vec<LaunchCounters>, CounterError> {
     let (id, kernel) = (column("ID")?, column("Kernel Name")?);
     let (block, grid) = (column("Block Size")?, column("Grid Size")?);
     let (metric, value) = (column("Metric Name")?, column("Metric Value")?);
-    type Launch = (String, String, [u32; 3], [u32; 3], Vec<(String, f64)>);
-    let mut all: Vec<Launch> = Vec::new();
+    let mut all: Vec<LaunchRows> = Vec::new();
     for line in lines {
         let f = fields(line);
         if f.len() != head.len() {
             continue;
         }
-        let number = f[value].replace(',', "").parse::<f64>();
-        let Ok(number) = number else { continue };
-        let new = all.last().is_none_or(|l| l.0 != f[id]);
-        if new {
-            all.push((
-                f[id].clone(),
-                f[kernel].clone(),
-                extents(&f[block]),
-                extents(&f[grid]),
-                Vec::new(),
-            ));
-        }
-        if let Some(l) = all.last_mut() {
-            l.4.push((f[metric].clone(), number / 100.0));
+        let Ok(percent) = f[value].replace(',', "").parse::<f64>() else {
+            continue;
+        };
+        let measured = (f[metric].clone(), percent / 100.0);
+        match all.last_mut().filter(|l| l.id == f[id]) {
+            Some(l) => l.metrics.push(measured),
+            None => all.push(LaunchRows {
+                id: f[id].clone(),
+                kernel: f[kernel].clone(),
+                block: extents(&f[block]),
+                grid: extents(&f[grid]),
+                metrics: vec![measured],
+            }),
         }
     }
     if all.is_empty() {
         return Err(CounterError::NoTable);
     }
-    let mut out = Vec::new();
-    for (id, kernel, block, grid, metrics) in all {
-        let mut v = [0.0; METRICS.len()];
-        for (slot, name) in v.iter_mut().zip(METRICS) {
-            let found = metrics.iter().find(|m| m.0 == name);
-            *slot = found
-                .ok_or_else(|| CounterError::NoMetric(format!("{id} ({kernel})"), name))?
-                .1;
-        }
-        let unit = |name: &str| metrics.iter().find(|m| m.0 == name).map_or(0.0, |m| m.1);
-        let [double, special] = UNITS.map(unit);
-        let [issue, dram, l2, l1, l1_hits, l2_hits, occupancy] = v;
-        out.push(LaunchCounters {
-            kernel,
-            block,
-            grid,
-            counters: CounterRatios {
-                issue,
-                dram,
-                l2,
-                l1,
-                l1_hits,
-                l2_hits,
-                occupancy,
-                double,
-                special,
-            },
-        });
-    }
-    Ok(out)
+    all.into_iter().map(LaunchRows::counters).collect()
 }
 
 /// A kernel's name without return type, parameters and template arguments.

@@ -5,25 +5,25 @@
 //! coordinate at a time, each exactly. The order is fixed: the same data give the same model.
 use serde::{Deserialize, Serialize};
 
-/// What is chosen of a regression.
+/// Hyperparameters of a regression.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SvrSettings {
-    /// Bound of each weight: how much one example can pull.
+    /// Bound of each dual weight: how much one example can contribute.
     pub c: f64,
     /// Errors below this cost nothing.
     pub epsilon: f64,
-    /// Kernels fall off as exp(-gamma d^2), in features scaled to a spread of 1.
+    /// Kernels are exp(-gamma d^2), in features scaled to a standard deviation of 1.
     pub gamma: f64,
 }
 
 /// A trained regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Svr {
-    /// Settings.
+    /// Hyperparameters.
     pub settings: SvrSettings,
     /// Means of the features.
     pub mean: Vec<f64>,
-    /// Their spreads.
+    /// Their standard deviations.
     pub spread: Vec<f64>,
     /// Support vectors, scaled.
     pub support: Vec<Vec<f64>>,
@@ -31,14 +31,14 @@ pub struct Svr {
     pub weight: Vec<f64>,
 }
 
-/// Passes over all examples, at most.
-const PASSES: usize = 2000;
+/// Passes of coordinate descent, at most.
+const MAX_PASSES: usize = 2000;
 
-/// Weights that move less than this in a pass are at rest.
-const REST: f64 = 1e-9;
+/// Change of a weight in a pass below which it has converged.
+const TOLERANCE: f64 = 1e-9;
 
-/// Features beyond this many spreads from their mean are taken at it: far from all examples nothing is known.
-const FAR: f64 = 3.0;
+/// Features are clamped to this many standard deviations from their mean: nothing is known far from all examples.
+const CLAMP: f64 = 3.0;
 
 fn kernel(gamma: f64, a: &[f64], b: &[f64]) -> f64 {
     let d: f64 = a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum();
@@ -73,7 +73,7 @@ impl Svr {
             .collect();
         // Minimise b'Kb / 2 - y'b + epsilon |b| with every |b_i| <= c; `out` is Kb.
         let (mut b, mut out) = (vec![0.0; n], vec![0.0; n]);
-        for _ in 0..PASSES {
+        for _ in 0..MAX_PASSES {
             let mut moved: f64 = 0.0;
             for i in 0..n {
                 let k = gram[i][i];
@@ -89,7 +89,7 @@ impl Svr {
                     moved = moved.max(step.abs());
                 }
             }
-            if moved < REST {
+            if moved < TOLERANCE {
                 break;
             }
         }
@@ -102,11 +102,11 @@ impl Svr {
 
     fn scaled(&self, features: &[f64]) -> Vec<f64> {
         let each = features.iter().zip(&self.mean).zip(&self.spread);
-        each.map(|((x, m), s)| ((x - m) / s).clamp(-FAR, FAR))
+        each.map(|((x, m), s)| ((x - m) / s).clamp(-CLAMP, CLAMP))
             .collect()
     }
 
-    /// The value of something new.
+    /// The predicted value of new features.
     pub fn value(&self, features: &[f64]) -> f64 {
         let x = self.scaled(features);
         let each = self.support.iter().zip(&self.weight);
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn learns_a_curve_within_epsilon_and_says_the_mean_far_away() {
+    fn learns_a_curve_within_epsilon() {
         let f = |x: f64| 0.3 * x.sin() + 0.1;
         let examples: Vec<(Vec<f64>, f64)> = (0..60)
             .map(|i| f64::from(i) * 0.1)

@@ -1,4 +1,5 @@
 //! Recorded measurements of plans, predicted again: programs, counts and plans of one folder.
+//! Also used by the examples `prediction` and `fit`.
 #![allow(dead_code)]
 use kerf_device::bundled;
 use kerf_llvm::Module;
@@ -36,6 +37,7 @@ pub struct Row {
     pub ratios: Vec<f64>,
     pub predicted: Vec<f64>,
     pub own: f64,
+    own_prediction: Prediction,
     pub details: Vec<Prediction>,
     pub registers: Vec<Vec<(String, u32)>>,
     pub kinds: Vec<String>,
@@ -90,10 +92,19 @@ pub struct Tools {
 
 impl Tools {
     /// Of a folder with a CUDA toolkit's files.
-    pub fn of(cuda: &Path) -> Option<Tools> {
+    pub fn find(cuda: &Path) -> Option<Tools> {
         let ptxas = cuda.join("bin/ptxas");
         let libdevice = std::fs::read(cuda.join("nvvm/libdevice/libdevice.10.bc")).ok()?;
         ptxas.is_file().then_some(Tools { ptxas, libdevice })
+    }
+
+    /// Calls a prediction with the compiler.
+    fn compile<T>(&self, predict: impl FnOnce(&Compiler) -> T) -> T {
+        predict(&Compiler {
+            libdevice: &self.libdevice,
+            arch: "sm_90",
+            assemble: &|text| ptxas(&self.ptxas, "sm_90", text),
+        })
     }
 }
 
@@ -121,17 +132,13 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let one = |p: &Plan| match tools {
         None => subject.predict(p).expect("predicts"),
-        Some(t) => {
-            let with = Compiler {
-                libdevice: &t.libdevice,
-                arch: "sm_90",
-                assemble: &|text| ptxas(&t.ptxas, "sm_90", text),
-            };
-            subject.predict_compiled(p, &with).expect("predicts")
-        }
+        Some(t) => t
+            .compile(|with| subject.predict_compiled(p, with))
+            .expect("predicts"),
     };
     let details: Vec<Prediction> = r.plans.iter().map(|p| one(&p.plan)).collect();
     let usual = usual(r);
+    let own = one(&Plan::default());
     Row {
         name: r.name.clone(),
         // The device's clock drifts from plan to plan, for the program beside it as well.
@@ -147,97 +154,37 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
             .collect(),
         ratios: r.plans.iter().map(|p| p.seconds / p.baseline).collect(),
         predicted: details.iter().map(|p| p.seconds).collect(),
-        own: one(&Plan::default()).seconds,
+        own: own.seconds,
+        own_prediction: own,
         details,
         registers: r.plans.iter().map(|p| p.registers.clone()).collect(),
         kinds: r.plans.iter().map(|p| kind(&p.plan)).collect(),
     }
 }
 
-/// Errors of one workload's plans under each of some constants.
-pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[FittedConstants]) -> Vec<Vec<f64>> {
+/// Relative errors of one workload's plans under each of some constants; `host`: of times that have the host's start in them.
+pub fn errors_fitted(
+    r: &Record,
+    tools: Option<&Tools>,
+    constants: &[FittedConstants],
+    host: bool,
+) -> Vec<Vec<f64>> {
     let model = model();
     let subject = model.subject(&r.module, &r.work).expect("fits");
-    let with = Compiler {
-        libdevice: &tools.libdevice,
-        arch: "sm_90",
-        assemble: &|text| ptxas(&tools.ptxas, "sm_90", text),
-    };
     let usual = usual(r);
-    let mut out = vec![Vec::new(); fits.len()];
+    let mut out = vec![Vec::new(); constants.len()];
     for p in &r.plans {
-        let all = subject
-            .predict_fitted(&p.plan, &with, fits)
-            .expect("predicts");
-        for (o, q) in out.iter_mut().zip(all) {
-            o.push(q.seconds / (p.seconds / p.baseline * usual) - 1.0);
+        let all = match tools {
+            None => subject.predict_fitted(&p.plan, None, constants),
+            Some(t) => t.compile(|with| subject.predict_fitted(&p.plan, Some(with), constants)),
+        };
+        let measured = p.seconds / p.baseline * usual;
+        for ((errors, q), c) in out.iter_mut().zip(all.expect("predicts")).zip(constants) {
+            let start = if host { c.run.host_start_s } else { 0.0 };
+            errors.push((q.seconds + start) / measured - 1.0);
         }
     }
     out
-}
-
-/// A coarse grid of constants, the shipped ones first.
-pub fn grid() -> Vec<FittedConstants> {
-    let mut all = vec![FittedConstants::default()];
-    for across in [1.5, 2.0, 3.0] {
-        for behind in [1.3, 1.7, 2.1] {
-            all.push(FittedConstants {
-                across,
-                behind,
-                ..FittedConstants::default()
-            });
-        }
-    }
-    all
-}
-
-/// Constants chosen on all other workloads, for each: what they give on it.
-pub fn left_out(names: &[String], errors: &[Vec<Vec<f64>>], fits: &[FittedConstants]) -> String {
-    let sum = |w: usize, f: usize| errors[w][f].iter().map(|e| e.abs()).sum::<f64>();
-    let best = |without: Option<usize>| {
-        let of = |f: usize| -> f64 {
-            let others = (0..names.len()).filter(|w| Some(*w) != without);
-            others.map(|w| sum(w, f)).sum()
-        };
-        (0..fits.len())
-            .min_by(|a, b| of(*a).total_cmp(&of(*b)))
-            .unwrap_or(0)
-    };
-    let plans: usize = errors.iter().map(|e| e[0].len()).sum();
-    let percent = |x: f64, n: usize| 100.0 * x / n.max(1) as f64;
-    let mut o = String::new();
-    let mut whole = 0.0;
-    for (w, name) in names.iter().enumerate() {
-        let f = best(Some(w));
-        let n = errors[w][0].len();
-        whole += sum(w, f);
-        let x = &fits[f];
-        let _ = writeln!(
-            o,
-            "{name:22} {n:3} plans, shipped {:5.1} %, fitted without it {:5.1} % (across {}, behind {}, together {}, sectors {})",
-            percent(sum(w, 0), n),
-            percent(sum(w, f), n),
-            x.across,
-            x.behind,
-            x.together,
-            x.sectors
-        );
-    }
-    let all = best(None);
-    let of = |f: usize| (0..names.len()).map(|w| sum(w, f)).sum::<f64>();
-    let x = &fits[all];
-    let _ = writeln!(
-        o,
-        "all: {plans} plans, shipped {:.1} %, best {:.1} % (across {}, behind {}, together {}, sectors {}), each workload left out of its fit {:.1} %",
-        percent(of(0), plans),
-        percent(of(all), plans),
-        x.across,
-        x.behind,
-        x.together,
-        x.sectors,
-        percent(whole, plans)
-    );
-    o
 }
 
 /// Ranks, equal values sharing theirs.
@@ -266,8 +213,8 @@ fn mean(x: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len().max(1) as f64
 }
 
-/// Workloads that the model's constants were fitted to.
-const FITTED: [&str; 7] = [
+/// Workloads that the weights of the program's model were fitted to.
+pub const FITTED: [&str; 7] = [
     "backprop",
     "black_scholes_cl",
     "cfd",
@@ -278,6 +225,19 @@ const FITTED: [&str; 7] = [
 ];
 
 impl Row {
+    fn predicted_by(mut self, seconds: fn(&Prediction) -> f64) -> Row {
+        self.predicted = self.details.iter().map(seconds).collect();
+        self.own = seconds(&self.own_prediction);
+        self
+    }
+    /// The same for times that have the host's start of a run in them.
+    pub fn host_launched(self) -> Row {
+        self.predicted_by(Prediction::host_launched_seconds)
+    }
+    /// The same for times of recorded launches.
+    pub fn replayed(self) -> Row {
+        self.predicted_by(|p| p.seconds)
+    }
     pub fn fitted(&self) -> bool {
         FITTED.contains(&self.name.as_str())
     }

@@ -40,7 +40,7 @@ pub fn count(
     // The first launch of each kernel, grid and block: a run may have thousands that are alike.
     c.args(["--filter-mode", "per-launch-config", "--launch-count", "1"]);
     c.args(["--clock-control", "none"]);
-    c.args(["--metrics", &counters::asked()]);
+    c.args(["--metrics", &counters::requested_metrics()]);
     c.arg(exe).arg("run").arg(workload);
     c.args([
         "--device",

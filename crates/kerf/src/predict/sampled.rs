@@ -31,10 +31,11 @@ fn launch_seconds(l: &SampledLaunch, model: Option<&SampleCorrection>) -> (f64, 
             "line through two samples of the middle, corrected",
         ),
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
-        (Some(s), None) if s.long_in_middle => {
-            (s.placed(), "line through two samples of the middle")
-        }
-        (Some(s), None) => (s.placed(), "line through two samples"),
+        (Some(s), None) if s.long_in_middle => (
+            s.position_adjusted_s(),
+            "line through two samples of the middle",
+        ),
+        (Some(s), None) => (s.position_adjusted_s(), "line through two samples"),
     }
 }
 
@@ -75,11 +76,7 @@ fn measured(l: &SampledLaunch, s: f64) -> String {
 fn human(p: &LaunchSamples, name: &str, with: &With, style: Style) -> String {
     let model = with.model;
     let mut o = String::new();
-    let total: f64 = p
-        .launches
-        .iter()
-        .map(|l| launch_seconds(l, model).0 * l.weight)
-        .sum();
+    let total = total_seconds(p, model);
     let off = model.map_or_else(String::new, |m| format!(" +- {:.0} %", 100.0 * m.error_90));
     let _ = writeln!(
         o,
@@ -100,9 +97,10 @@ fn human(p: &LaunchSamples, name: &str, with: &With, style: Style) -> String {
         cells.extend(with.check.then(|| measured(l, s)));
         cells.extend([
             format!("{:.1}", l.waves),
-            l.samples
-                .as_ref()
-                .map_or_else(|| "whole".into(), |s| format!("{:.1} %", 100.0 * s.part())),
+            l.samples.as_ref().map_or_else(
+                || "whole".into(),
+                |s| format!("{:.1} %", 100.0 * s.sampled_fraction()),
+            ),
             with.limit(l).unwrap_or_default(),
             how.to_owned(),
         ]);
@@ -112,41 +110,22 @@ fn human(p: &LaunchSamples, name: &str, with: &With, style: Style) -> String {
     o
 }
 
-/// Runs the command on a GPU.
-pub fn run(
-    job: &Job,
-    limit: Duration,
-    with: &With,
-    format: Format,
-    style: Style,
-) -> Result<i32, Failure> {
-    let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
-    let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = WorkerProcess::start(&exe, &["sample-worker"]).map_err(fail)?;
-    let ask = Ask {
-        job: job.clone(),
-        points: Vec::new(),
-        check: with.check,
-    };
-    let shown = crate::progress::Work::begin("sampling launches");
-    let answer: Result<Vec<LaunchSamples>, JobError> = w.ask(&ask, limit).map_err(fail)?;
-    drop(shown);
-    let none = || JobError::Worker("the samples are missing".into());
-    let mut p = answer?.into_iter().next().ok_or_else(none)?;
-    let model = with.model;
-    for l in &mut p.launches {
-        let counters = with.counters(l);
-        if let Some(s) = &mut l.samples {
-            s.counters = counters;
-        }
-    }
-    if !with.counted.is_empty() {
-        for l in p.launches.iter().filter(|l| with.counters(l).is_none()) {
-            note(&format!(
-                "warning: no counters of {} with this grid and block are in the table",
-                shortened(&l.kernel)
-            ));
-        }
+/// Seconds of all launches.
+fn total_seconds(p: &LaunchSamples, model: Option<&SampleCorrection>) -> f64 {
+    p.launches
+        .iter()
+        .map(|l| launch_seconds(l, model).0 * l.weight)
+        .sum()
+}
+
+/// What makes the prediction less sure, one note each.
+fn notes(p: &LaunchSamples, with: &With) {
+    let uncounted = |l: &&SampledLaunch| !with.counted.is_empty() && with.counters(l).is_none();
+    for l in p.launches.iter().filter(uncounted) {
+        note(&format!(
+            "warning: no counters of {} with this grid and block are in the table",
+            shortened(&l.kernel)
+        ));
     }
     for l in &p.launches {
         if let Some(u) = l.samples.as_ref().and_then(|s| s.unevenness())
@@ -176,36 +155,63 @@ pub fn run(
             ));
         }
     }
-    if model.is_none() {
+    if with.model.is_none() {
         note("warning: no correction was trained for this device; help: kerf predict train");
     }
-    match format {
-        Format::Json => {
-            let each = p.launches.iter().map(|l| {
-                let (s, how) = launch_seconds(l, model);
-                let limit = with.limit(l);
-                serde_json::json!({
-                    "kernel": l.kernel, "launches": l.repeats, "grids": l.grids, "seconds": s, "basis": how,
-                    "linear_s": l.samples.as_ref().map(|s| s.linear()),
-                    "unevenness": l.samples.as_ref().and_then(|s| s.unevenness()),
-                    "samples": l.samples, "limit": limit, "grid": l.grid, "block": l.block,
-                    "waves": l.waves, "measured_s": l.measured,
-                    "error": l.measured.map(|m| s / m - 1.0),
-                })
-            });
-            let total: f64 = p
-                .launches
-                .iter()
-                .map(|l| launch_seconds(l, model).0 * l.weight)
-                .sum();
-            let v = serde_json::json!({
-                "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
-                "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,
-                "sampled_part": p.sampled_s / total.max(1e-12),
-                "error_90": model.map(|m| m.error_90), "launches": each.collect::<Vec<_>>(),
-            });
-            say(&format!("{v:#}\n"))?;
+}
+
+fn json(p: &LaunchSamples, job: &Job, with: &With) -> serde_json::Value {
+    let each = p.launches.iter().map(|l| {
+        let (s, how) = launch_seconds(l, with.model);
+        let limit = with.limit(l);
+        serde_json::json!({
+            "kernel": l.kernel, "launches": l.repeats, "grids": l.grids, "seconds": s, "basis": how,
+            "linear_s": l.samples.as_ref().map(|s| s.linear_s()),
+            "unevenness": l.samples.as_ref().and_then(|s| s.unevenness()),
+            "samples": l.samples, "limit": limit, "grid": l.grid, "block": l.block,
+            "waves": l.waves, "measured_s": l.measured,
+            "error": l.measured.map(|m| s / m - 1.0),
+        })
+    });
+    let total = total_seconds(p, with.model);
+    serde_json::json!({
+        "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
+        "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,
+        "sampled_part": p.sampled_s / total.max(1e-12),
+        "error_90": with.model.map(|m| m.error_90), "launches": each.collect::<Vec<_>>(),
+    })
+}
+
+/// Runs the command on a GPU.
+pub fn run(
+    job: &Job,
+    limit: Duration,
+    with: &With,
+    format: Format,
+    style: Style,
+) -> Result<i32, Failure> {
+    let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
+    let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
+    let mut w = WorkerProcess::start(&exe, &["sample-worker"]).map_err(fail)?;
+    let ask = Ask {
+        job: job.clone(),
+        points: Vec::new(),
+        check: with.check,
+    };
+    let shown = crate::progress::Work::begin("sampling launches");
+    let answer: Result<Vec<LaunchSamples>, JobError> = w.ask(&ask, limit).map_err(fail)?;
+    drop(shown);
+    let none = || JobError::Worker("the samples are missing".into());
+    let mut p = answer?.into_iter().next().ok_or_else(none)?;
+    for l in &mut p.launches {
+        let counters = with.counters(l);
+        if let Some(s) = &mut l.samples {
+            s.counters = counters;
         }
+    }
+    notes(&p, with);
+    match format {
+        Format::Json => say(&format!("{:#}\n", json(&p, job, with)))?,
         Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
             say(&human(&p, &name, with, style))?;

@@ -1,23 +1,23 @@
-//! Machine code of kernels, read from what the assembler writes: instructions with the scheduling that it put into them,
-//! registers, and the line of the program that each instruction came from.
+//! Machine code of kernels, read from the assembler's binary: instructions with their scheduling information, registers, and the
+//! line of the program that each instruction came from.
 //!
-//! The encoding is that of Volta to Hopper: 16 bytes an instruction, of which the upper bits tell how long its warp stalls,
-//! which of six barriers it sets and which it waits for (Jia et al., Dissecting the NVIDIA Volta GPU Architecture via
+//! The encoding is that of Volta to Hopper: 16 bytes an instruction, of which the upper bits hold the stall count of its warp,
+//! the one of six dependence barriers that it sets, and those that it waits for (Jia et al., Dissecting the NVIDIA Volta GPU Architecture via
 //! Microbenchmarking). Opcodes were compared with NVIDIA's disassembler.
-use super::elf::Elf;
 use super::lines;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, ObjectSymbol, SymbolIndex};
 use std::collections::BTreeMap;
 
-/// What an instruction does, as far as its cost depends on it.
+/// Class of an instruction, as far as its cost depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     F64,
     F32,
-    /// Integer multiply-add.
-    Multiply,
+    IntegerMultiply,
     Half,
-    /// Half-precision multiply-adds that ptxas puts on the unit for matrices.
-    Matrix,
+    /// Half-precision multiply-adds that ptxas puts on the tensor unit (HFMA2.MMA).
+    TensorHalf,
     Special,
     SharedLoad,
     SharedStore,
@@ -30,14 +30,15 @@ pub(super) enum Kind {
     ConstantLoad,
     SpecialRegister,
     Branch,
-    /// Where threads that part are to come together.
-    Meeting,
-    Sync,
+    /// Declares where lanes that diverge reconverge (BSSY).
+    ConvergenceBarrier,
+    /// Reconvergence (BSYNC).
+    Reconverge,
     Call,
     Exit,
-    Barrier,
+    BlockBarrier,
     Uniform,
-    Nothing,
+    Nop,
     Other,
 }
 
@@ -45,22 +46,22 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Instruction {
     pub kind: Kind,
-    /// Is it an addition, a multiplication or both, of floating-point numbers?
-    pub arithmetic: bool,
-    /// Is it a multiply-add in f64 of three registers?
-    pub wide: bool,
-    /// Does it run whatever its predicate?
-    pub always: bool,
-    pub stall: u32,
-    /// Barrier that its result clears, six for none.
-    pub sets: usize,
-    /// Barrier that it clears when its operands were read.
-    pub frees: usize,
-    /// Barriers that it waits for, as bits.
-    pub waits: u32,
+    /// Is it an addition, a multiplication or both, of floating-point values?
+    pub is_float_arithmetic: bool,
+    /// Is it a multiply-add in f64 whose operands are three registers?
+    pub is_three_register_f64: bool,
+    /// Is its predicate the constant true?
+    pub is_unpredicated: bool,
+    pub stall_clocks: u32,
+    /// Dependence barrier that clears with its result; 6 for none.
+    pub result_barrier: usize,
+    /// Dependence barrier that clears once its operands were read; 6 for none.
+    pub operand_barrier: usize,
+    /// Dependence barriers that it waits for, one bit each.
+    pub wait_mask: u32,
     pub line: usize,
-    /// Index of the instruction that it goes to.
-    pub target: Option<usize>,
+    /// Index of the instruction that it branches to.
+    pub branch_target: Option<usize>,
     /// Bytes that a thread moves, for accesses.
     pub bytes: f64,
 }
@@ -77,10 +78,10 @@ fn kind(op: u64) -> Kind {
     match op & 0x1ff {
         0x28..=0x2b => Kind::F64,
         0x20 | 0x21 | 0x23 => Kind::F32,
-        0x24 | 0x25 | 0x27 => Kind::Multiply,
+        0x24 | 0x25 | 0x27 => Kind::IntegerMultiply,
         0x30..=0x32 => Kind::Half,
-        0x35 => Kind::Matrix,
-        // The check before a division too.
+        0x35 => Kind::TensorHalf,
+        // With the check before a division (FCHK).
         0x100 | 0x102 | 0x104..=0x109 | 0x110..=0x113 => Kind::Special,
         0x184 => Kind::SharedLoad,
         0x188 => Kind::SharedStore,
@@ -93,13 +94,13 @@ fn kind(op: u64) -> Kind {
         0x182 => Kind::ConstantLoad,
         0x119 | 0x1c3 => Kind::SpecialRegister,
         0x147 => Kind::Branch,
-        0x145 | 0x148 => Kind::Meeting,
-        0x141 => Kind::Sync,
+        0x145 | 0x148 => Kind::ConvergenceBarrier,
+        0x141 => Kind::Reconverge,
         0x143 | 0x144 => Kind::Call,
         0x14d | 0x150 => Kind::Exit,
-        0x11d => Kind::Barrier,
+        0x11d => Kind::BlockBarrier,
         0x80..=0xbf => Kind::Uniform,
-        0x118 => Kind::Nothing,
+        0x118 => Kind::Nop,
         _ => Kind::Other,
     }
 }
@@ -110,27 +111,27 @@ fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
     let control = high >> 41;
     let barrier = |shift: u32| (control >> shift & 7).min(6) as usize;
     // Offsets count four bytes, from the next instruction on.
-    let target = (op == 0x947 || op == 0x944).then(|| {
+    let branch_target = (op == 0x947 || op == 0x944).then(|| {
         let far = low >> 34 | (high & 0x3ffff) << 30;
         let far = (far << 16) as i64 >> 16;
         let offset = (far << 8 | (low >> 16 & 0xff) as i64) * 4;
         (index as i64 + 1 + offset / 16).max(0) as usize
     });
-    let also = kind != Kind::Branch || high >> 23 & 15 == 7;
+    let unconditional = kind != Kind::Branch || high >> 23 & 15 == 7;
     Instruction {
         kind,
-        arithmetic: matches!(
+        is_float_arithmetic: matches!(
             op & 0x1ff,
             0x20 | 0x21 | 0x23 | 0x28 | 0x29 | 0x2b | 0x30..=0x32 | 0x35
         ),
-        wide: op == 0x22b,
-        always: low >> 12 & 15 == 7 && also,
-        stall: (control & 15).max(1) as u32,
-        sets: barrier(5),
-        frees: barrier(8),
-        waits: (control >> 11 & 63) as u32,
+        is_three_register_f64: op == 0x22b,
+        is_unpredicated: low >> 12 & 15 == 7 && unconditional,
+        stall_clocks: (control & 15).max(1) as u32,
+        result_barrier: barrier(5),
+        operand_barrier: barrier(8),
+        wait_mask: (control >> 11 & 63) as u32,
         line,
-        target,
+        branch_target,
         bytes: match high >> 9 & 7 {
             5 => 8.0,
             6 => 16.0,
@@ -139,22 +140,42 @@ fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
     }
 }
 
+/// Registers of a thread by kernel: attribute 0x2f of `.nv.info` has a symbol and its registers.
+fn registers(elf: &ElfFile64) -> Option<BTreeMap<String, u32>> {
+    let data = elf.section_by_name(".nv.info")?.data().ok()?;
+    let word = |at: usize| Some(u32::from_le_bytes(data.get(at..at + 4)?.try_into().ok()?));
+    let (mut out, mut at) = (BTreeMap::new(), 0);
+    while let Some(header) = word(at) {
+        // Format 4 has a size in bytes, the others have a value in its place.
+        let is_sized = header & 0xff == 4;
+        if header & 0xffff == 0x2f04 {
+            let symbol = SymbolIndex(word(at + 4)? as usize);
+            let name = elf.symbol_by_index(symbol).ok()?.name().ok()?;
+            out.insert(name.to_owned(), word(at + 8)?);
+        }
+        at += 4 + if is_sized { (header >> 16) as usize } else { 0 };
+    }
+    Some(out)
+}
+
 /// Kernels of a binary, by symbol. None where it is not one that can be read.
 pub(super) fn read(binary: &[u8]) -> Option<BTreeMap<String, Code>> {
-    let elf = Elf::read(binary)?;
-    let (registers, lines) = (elf.registers(), lines::read(&elf));
+    let elf = ElfFile64::parse(binary).ok()?;
+    let registers = registers(&elf).unwrap_or_default();
+    let lines = lines::read(&elf);
     let mut out = BTreeMap::new();
-    for s in &elf.sections {
-        let Some(symbol) = s.name.strip_prefix(".text.") else {
+    for s in elf.sections() {
+        let Some(symbol) = s.name().ok()?.strip_prefix(".text.") else {
             continue;
         };
-        let rows = lines.get(&s.name).map(Vec::as_slice).unwrap_or_default();
+        let rows = lines.get(&s.index().0).map(Vec::as_slice);
+        let rows = rows.unwrap_or_default();
         let mut instructions = Vec::new();
-        for k in 0..s.size / 16 {
-            let word = |offset| elf.number(s.at + 16 * k + offset, 8);
+        for (k, bytes) in s.data().ok()?.chunks_exact(16).enumerate() {
+            let word = u128::from_le_bytes(bytes.try_into().ok()?);
             let row = rows.partition_point(|r| r.0 <= 16 * k as u64);
             let line = row.checked_sub(1).map_or(0, |r| rows[r].1);
-            instructions.push(instruction(word(0)?, word(8)?, k, line));
+            instructions.push(instruction(word as u64, (word >> 64) as u64, k, line));
         }
         let code = Code {
             instructions,
@@ -174,27 +195,30 @@ mod tests {
     fn instructions_are_read() {
         // DFMA R10, R2, R10, R2
         let i = instruction(0x0000000a020a722b, 0x000fd00000000002, 14, 3);
-        assert_eq!((i.kind, i.stall, i.waits), (Kind::F64, 8, 0));
-        assert!(i.arithmetic && i.always && i.wide);
+        assert_eq!((i.kind, i.stall_clocks, i.wait_mask), (Kind::F64, 8, 0));
+        assert!(i.is_float_arithmetic && i.is_unpredicated && i.is_three_register_f64);
         // LDG.E.64 R8, [R8.64], waits for barrier 2 and sets it
         let i = instruction(0x0000000408087981, 0x004ea2000c1e1b00, 7, 3);
-        assert_eq!((i.kind, i.sets, i.waits, i.bytes), (Kind::Load, 2, 4, 8.0));
+        assert_eq!(
+            (i.kind, i.result_barrier, i.wait_mask, i.bytes),
+            (Kind::Load, 2, 4, 8.0)
+        );
         // @P0 BRA, forward by six; @!P1 BRA, back to 6
         let i = instruction(0x0000000000180947, 0x000fea0001000000, 23, 3);
         assert_eq!(
-            (i.kind, i.target, i.always),
+            (i.kind, i.branch_target, i.is_unpredicated),
             (Kind::Branch, Some(30), false)
         );
         let i = instruction(0xfffffffc00909947, 0x000fea000383ffff, 33, 3);
-        assert_eq!((i.target, i.always), (Some(6), false));
+        assert_eq!((i.branch_target, i.is_unpredicated), (Some(6), false));
     }
 
-    /// Units that share what they are made of were told apart by probes of the H200.
+    /// Which pipe each is on was probed on the H200.
     #[test]
     fn kinds_by_opcode() {
         for (op, wanted) in [
             (0x230, Kind::Half),            // HADD2
-            (0x435, Kind::Matrix),          // HFMA2.MMA
+            (0x435, Kind::TensorHalf),      // HFMA2.MMA
             (0x23e, Kind::Other),           // F2FP
             (0x310, Kind::Special),         // F2F
             (0x302, Kind::Special),         // FCHK
@@ -207,9 +231,9 @@ mod tests {
 
     /// HFMA2.MMA does what HFMA2 does.
     #[test]
-    fn products_on_the_unit_for_matrices_are_arithmetic() {
-        assert!(instruction(0x7435, 0, 0, 1).arithmetic);
-        assert!(!instruction(0x723e, 0, 0, 1).arithmetic);
+    fn products_on_the_tensor_unit_are_arithmetic() {
+        assert!(instruction(0x7435, 0, 0, 1).is_float_arithmetic);
+        assert!(!instruction(0x723e, 0, 0, 1).is_float_arithmetic);
     }
 
     #[test]

@@ -1,75 +1,99 @@
-//! Blocks of threads on a multiprocessor: those that have more to do, and how many are there at once.
-use super::warps::{Company, Step, clocks};
+//! Blocks of threads on a multiprocessor: load imbalance among them, and how many are resident.
+use super::simulation::{ResidentWarps, ScheduledInstruction, clocks};
+use crate::cost::fitted::MachineCodeConstants;
 use kerf_pass::count::Spread;
 
-/// The largest of as many normal numbers as there are multiprocessors, in the mean (132 of them).
-const LARGEST: f64 = 2.6;
+/// Expected largest of 132 standard normal values: one for each multiprocessor of the H200 (2.61; 2.34 for 64, 2.73 for 192).
+const EXPECTED_MAXIMUM: f64 = 2.6;
 
-/// What the multiprocessor with the most work takes longer than that with the mean, where it has so many blocks of threads and
-/// so many of them at once. Those that begin later go where there is least to do.
-pub(super) fn uneven(spread: Option<Spread>, blocks: f64, resident: f64) -> f64 {
+/// Time of the multiprocessor with the most work over the mean, where it has `blocks` of which `resident_limit` fit at once.
+/// Blocks that start later go where there is least work, so that only the resident ones add up by chance.
+pub(super) fn imbalance_factor(spread: Option<Spread>, blocks: f64, resident_limit: f64) -> f64 {
     let Some(s) = spread else { return 1.0 };
-    let more = LARGEST * f64::from(s.deviation) * resident.min(blocks).sqrt() / blocks;
-    (1.0 + more).min(f64::from(s.most)).max(1.0)
+    let resident = resident_limit.min(blocks);
+    let excess = EXPECTED_MAXIMUM * f64::from(s.deviation) * resident.sqrt() / blocks;
+    (1.0 + excess).min(f64::from(s.most)).max(1.0)
 }
 
-/// Clocks of a round of one warp, where so many blocks of so many warps are on a multiprocessor: a scheduler's, over its warps.
-pub(super) fn together(
-    steps: &[Step],
-    partitions: f64,
-    blocks: f64,
-    in_block: u32,
-    rounds: usize,
+/// A multiprocessor with resident blocks.
+#[derive(Clone, Copy)]
+pub(super) struct ResidentBlocks {
+    pub blocks: f64,
+    pub warps_per_block: u32,
+    pub schedulers: f64,
+}
+
+/// Warps that are simulated at most: of one scheduler, and of all where they wait for each other.
+const SIMULATED_WARPS: f64 = 16.0;
+const SIMULATED_SHARING_WARPS: f64 = 64.0;
+
+/// Clocks of a scheduler for one iteration of one of its warps.
+pub(super) fn clocks_per_iteration(
+    code: &[ScheduledInstruction],
+    on: ResidentBlocks,
+    iterations: usize,
+    constants: &MachineCodeConstants,
 ) -> f64 {
-    let warps = blocks * f64::from(in_block);
-    // Warps of a block that meet are on all schedulers; otherwise those of one tell.
-    let (company, each) = match steps.iter().any(|s| s.barrier) && in_block > 1 {
+    let warps = on.blocks * f64::from(on.warps_per_block);
+    // Warps of a block with barriers are on all schedulers; otherwise one scheduler stands for all.
+    let waits_for_others = code.iter().any(|s| s.is_block_barrier) && on.warps_per_block > 1;
+    let (resident, warps_per_scheduler) = match waits_for_others {
         true => {
-            let (some, active) = (warps.clamp(1.0, 64.0), warps.min(partitions));
-            let all = Company {
-                warps: some as usize,
+            let simulated = warps.clamp(1.0, SIMULATED_SHARING_WARPS);
+            let active = warps.min(on.schedulers);
+            let all = ResidentWarps {
+                warps: simulated as usize,
                 schedulers: active as usize,
-                block: in_block as usize,
+                warps_per_block: on.warps_per_block as usize,
             };
-            (all, some / active)
+            (all, simulated / active)
         }
         false => {
-            let some = (warps / partitions).ceil().clamp(1.0, 16.0);
-            let own = Company {
-                warps: some as usize,
+            let simulated = (warps / on.schedulers).ceil().clamp(1.0, SIMULATED_WARPS);
+            let own = ResidentWarps {
+                warps: simulated as usize,
                 schedulers: 1,
-                block: 1,
+                warps_per_block: 1,
             };
-            (own, some)
+            (own, simulated)
         }
     };
-    clocks(steps, company, rounds) / each
+    clocks(code, resident, iterations, constants) / warps_per_scheduler
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::machine::warps::{Unit, tests::step};
+    use crate::cost::FittedConstants;
+    use crate::cost::machine::simulation::{Pipe, tests::instruction};
 
     #[test]
     fn blocks_with_more_work_decide_where_there_are_few() {
         let of = |deviation, most| Some(Spread { deviation, most });
-        assert_eq!(uneven(None, 1.0, 1.0), 1.0);
-        assert_eq!(uneven(of(0.0, 1.0), 4.0, 4.0), 1.0);
+        assert_eq!(imbalance_factor(None, 1.0, 1.0), 1.0);
+        assert_eq!(imbalance_factor(of(0.0, 1.0), 4.0, 4.0), 1.0);
         // The largest, where each multiprocessor has one.
-        assert_eq!(uneven(of(0.3, 1.5), 1.0, 16.0), 1.5);
+        assert_eq!(imbalance_factor(of(0.3, 1.5), 1.0, 16.0), 1.5);
         let (few, many) = (
-            uneven(of(0.3, 3.0), 16.0, 16.0),
-            uneven(of(0.3, 3.0), 160.0, 16.0),
+            imbalance_factor(of(0.3, 3.0), 16.0, 16.0),
+            imbalance_factor(of(0.3, 3.0), 160.0, 16.0),
         );
         assert!(few > 1.15 && many < 1.03, "{few} {many}");
     }
 
     #[test]
     fn a_block_alone_takes_longer_for_each_of_its_warps() {
-        let chain = step(Unit::F64, 2.0, 8.0);
-        // One warp a scheduler waits for itself; of six, the unit is what they wait for.
-        let of = |blocks| together(&[chain; 10], 4.0, blocks, 4, 8);
+        let chain = instruction(Pipe::F64, 2.0, 8.0);
+        // One warp a scheduler waits for itself; six wait for the pipe.
+        let of = |blocks| {
+            let on = ResidentBlocks {
+                blocks,
+                warps_per_block: 4,
+                schedulers: 4.0,
+            };
+            let constants = &FittedConstants::shipped().machine_code;
+            clocks_per_iteration(&[chain; 10], on, 8, constants)
+        };
         let (alone, many) = (of(1.0), of(6.0));
         assert!((alone - 80.0).abs() < 1.0, "{alone}");
         assert!((many - 20.0).abs() < 2.0, "{many}");

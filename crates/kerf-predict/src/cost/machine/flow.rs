@@ -1,27 +1,28 @@
-//! Blocks and loops of machine code.
+//! The control-flow graph of machine code: basic blocks, dominators and natural loops (Cooper, Harvey and Kennedy, A Simple, Fast
+//! Dominance Algorithm).
 use super::binary::{Instruction, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The blocks of a kernel that can be reached, subroutines apart: those are slow paths of the assembler's own.
-pub(super) struct Flow {
+/// The reachable basic blocks of a kernel, without subroutines: those are the assembler's slow paths.
+pub(super) struct FlowGraph {
+    /// Instructions of each block.
     pub blocks: Vec<Range<usize>>,
-    pub next: Vec<Vec<usize>>,
-    /// Blocks that can be reached, each after one that leads to it.
+    pub successors: Vec<Vec<usize>>,
+    /// Reachable blocks in reverse postorder.
     pub order: Vec<usize>,
-    /// The last block that every way to a block goes through.
-    pub dominator: BTreeMap<usize, usize>,
-    /// The next block that every way from a block to an end goes through; none where that is the end.
-    after: BTreeMap<usize, usize>,
-    /// Loops by their first block, smaller ones first.
+    pub immediate_dominator: BTreeMap<usize, usize>,
+    /// None where only the exit postdominates a block.
+    immediate_postdominator: BTreeMap<usize, usize>,
+    /// Natural loops, header and body, smaller ones first.
     pub loops: Vec<(usize, BTreeSet<usize>)>,
 }
 
-impl Flow {
-    pub(super) fn from_code(code: &[Instruction]) -> Flow {
+impl FlowGraph {
+    pub(super) fn from_code(code: &[Instruction]) -> FlowGraph {
         let mut leaders = BTreeSet::from([0]);
         for (k, i) in code.iter().enumerate() {
-            leaders.extend(i.target);
+            leaders.extend(i.branch_target);
             if matches!(i.kind, Kind::Branch | Kind::Exit) {
                 leaders.insert(k + 1);
             }
@@ -35,43 +36,43 @@ impl Flow {
             .map(|(a, b)| a..b)
             .collect();
         let place = |i: usize| leaders.binary_search(&i).ok();
-        let next = blocks.iter().map(|b| {
+        let successors = blocks.iter().map(|b| {
             let last = b.end.checked_sub(1).and_then(|l| code.get(l));
             let Some(last) = last else { return Vec::new() };
             let mut out = Vec::new();
             if last.kind == Kind::Branch {
-                out.extend(last.target.and_then(place));
+                out.extend(last.branch_target.and_then(place));
             }
-            let leaves = matches!(last.kind, Kind::Branch | Kind::Exit) && last.always;
+            let leaves = matches!(last.kind, Kind::Branch | Kind::Exit) && last.is_unpredicated;
             if !leaves {
                 out.extend(place(b.end));
             }
             out
         });
-        let next: Vec<Vec<usize>> = next.collect();
-        let order = reached(&next);
-        let dominator = dominators(&next, &order);
-        let ends = |b: &usize| {
+        let successors: Vec<Vec<usize>> = successors.collect();
+        let order = reverse_postorder(&successors);
+        let immediate_dominator = dominators(&successors, &order);
+        let exits = |b: &usize| {
             let last = code[blocks[*b].clone()].last();
-            next[*b].is_empty() || last.is_some_and(|i| i.kind == Kind::Exit)
+            successors[*b].is_empty() || last.is_some_and(|i| i.kind == Kind::Exit)
         };
-        let after = after(&next, &order, &ends);
-        let mut out = Flow {
+        let immediate_postdominator = postdominators(&successors, &order, &exits);
+        let mut out = FlowGraph {
             blocks,
-            next,
+            successors,
             order,
-            dominator,
-            after,
+            immediate_dominator,
+            immediate_postdominator,
             loops: Vec::new(),
         };
         out.loops = out.find_loops();
         out
     }
 
-    /// Does every way to a block go through another?
+    /// Does every path to `b` go through `a`?
     pub(super) fn dominates(&self, a: usize, mut b: usize) -> bool {
         while a != b {
-            match self.dominator.get(&b) {
+            match self.immediate_dominator.get(&b) {
                 Some(d) if *d != b => b = *d,
                 _ => return false,
             }
@@ -79,10 +80,10 @@ impl Flow {
         true
     }
 
-    /// Does every way from a block go through another?
-    fn follows(&self, a: usize, mut b: usize) -> bool {
+    /// Does every path from `b` to the exit go through `a`?
+    fn postdominates(&self, a: usize, mut b: usize) -> bool {
         while a != b {
-            match self.after.get(&b) {
+            match self.immediate_postdominator.get(&b) {
                 Some(n) => b = *n,
                 None => return false,
             }
@@ -90,16 +91,16 @@ impl Flow {
         true
     }
 
-    /// The first of the blocks that run exactly as often as each: every way to it leads through that one, every way from
-    /// that one through it, and both are in the same loops.
-    pub(super) fn together(&self) -> BTreeMap<usize, usize> {
-        let inner = self.innermost();
+    /// For each block the first one that is control equivalent, which is executed equally often: it dominates the block, the
+    /// block postdominates it, and both are in the same loops.
+    pub(super) fn control_equivalent(&self) -> BTreeMap<usize, usize> {
+        let inner = self.innermost_loop();
         let mut out = BTreeMap::new();
         for b in &self.order {
             let (mut first, mut d) = (*b, *b);
-            while let Some(up) = self.dominator.get(&d).filter(|up| **up != d) {
+            while let Some(up) = self.immediate_dominator.get(&d).filter(|up| **up != d) {
                 d = *up;
-                if inner.get(&d) == inner.get(b) && self.follows(*b, d) {
+                if inner.get(&d) == inner.get(b) && self.postdominates(*b, d) {
                     first = d;
                 }
             }
@@ -109,17 +110,20 @@ impl Flow {
     }
 
     fn find_loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
-        let before = before(&self.next, &self.order);
+        let predecessors = predecessors(&self.successors, &self.order);
         let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for b in &self.order {
-            for head in self.next[*b].iter().filter(|h| self.dominates(**h, *b)) {
+            for header in self.successors[*b]
+                .iter()
+                .filter(|h| self.dominates(**h, *b))
+            {
                 let body = found
-                    .entry(*head)
-                    .or_insert_with(|| BTreeSet::from([*head]));
+                    .entry(*header)
+                    .or_insert_with(|| BTreeSet::from([*header]));
                 let mut left = vec![*b];
                 while let Some(x) = left.pop() {
                     if body.insert(x) {
-                        left.extend(before.get(&x).into_iter().flatten());
+                        left.extend(predecessors.get(&x).into_iter().flatten());
                     }
                 }
             }
@@ -129,46 +133,45 @@ impl Flow {
         all
     }
 
-    /// The first block of the smallest loop around each block.
-    pub(super) fn innermost(&self) -> BTreeMap<usize, usize> {
+    /// The header of the innermost loop around each block.
+    pub(super) fn innermost_loop(&self) -> BTreeMap<usize, usize> {
         let mut out = BTreeMap::new();
-        for (head, body) in &self.loops {
+        for (header, body) in &self.loops {
             for b in body {
-                out.entry(*b).or_insert(*head);
+                out.entry(*b).or_insert(*header);
             }
         }
         out
     }
 }
 
-/// The next block after each that every way to an end goes through.
-fn after(
-    next: &[Vec<usize>],
+/// Immediate postdominators: dominators of the reversed graph, whose entry is the exit.
+fn postdominators(
+    successors: &[Vec<usize>],
     order: &[usize],
-    ends: &dyn Fn(&usize) -> bool,
+    exits: &dyn Fn(&usize) -> bool,
 ) -> BTreeMap<usize, usize> {
-    // Ways turned round, with the end as the first block.
-    let mut back: Vec<Vec<usize>> = vec![Vec::new(); next.len() + 1];
+    let mut reversed: Vec<Vec<usize>> = vec![Vec::new(); successors.len() + 1];
     for b in order {
-        if ends(b) {
-            back[0].push(b + 1);
+        if exits(b) {
+            reversed[0].push(b + 1);
         }
-        for n in &next[*b] {
-            back[n + 1].push(b + 1);
+        for n in &successors[*b] {
+            reversed[n + 1].push(b + 1);
         }
     }
-    let order = reached(&back);
-    let all = dominators(&back, &order);
+    let order = reverse_postorder(&reversed);
+    let all = dominators(&reversed, &order);
     let real = all.into_iter().filter(|(b, d)| *b > 0 && *d > 0);
     real.map(|(b, d)| (b - 1, d - 1)).collect()
 }
 
-/// Blocks that the first leads to, in reverse order of leaving them.
-fn reached(next: &[Vec<usize>]) -> Vec<usize> {
+/// Blocks that the first one reaches, in reverse postorder.
+fn reverse_postorder(successors: &[Vec<usize>]) -> Vec<usize> {
     let (mut seen, mut out) = (BTreeSet::from([0]), Vec::new());
     let mut stack = vec![(0, 0)];
     while let Some((b, k)) = stack.pop() {
-        match next.get(b).and_then(|n| n.get(k)) {
+        match successors.get(b).and_then(|n| n.get(k)) {
             Some(n) => {
                 stack.push((b, k + 1));
                 if seen.insert(*n) {
@@ -182,18 +185,18 @@ fn reached(next: &[Vec<usize>]) -> Vec<usize> {
     out
 }
 
-fn before(next: &[Vec<usize>], order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+fn predecessors(successors: &[Vec<usize>], order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     let mut out: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for b in order {
-        for n in next.get(*b).into_iter().flatten() {
+        for n in successors.get(*b).into_iter().flatten() {
             out.entry(*n).or_default().push(*b);
         }
     }
     out
 }
 
-fn dominators(next: &[Vec<usize>], order: &[usize]) -> BTreeMap<usize, usize> {
-    let before = before(next, order);
+fn dominators(successors: &[Vec<usize>], order: &[usize]) -> BTreeMap<usize, usize> {
+    let predecessors = predecessors(successors, order);
     let place: BTreeMap<usize, usize> = order.iter().enumerate().map(|(k, b)| (*b, k)).collect();
     let mut out = BTreeMap::from([(0, 0)]);
     let mut changed = true;
@@ -201,7 +204,7 @@ fn dominators(next: &[Vec<usize>], order: &[usize]) -> BTreeMap<usize, usize> {
         changed = false;
         for b in order.iter().skip(1) {
             let mut new: Option<usize> = None;
-            for p in before.get(b).into_iter().flatten() {
+            for p in predecessors.get(b).into_iter().flatten() {
                 if !out.contains_key(p) {
                     continue;
                 }

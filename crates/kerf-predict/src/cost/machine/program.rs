@@ -1,61 +1,63 @@
-//! The prepared program beside its machine code: blocks by line with how often they run, what each line is.
-use super::super::census::{self, KernelWork};
-use super::super::executed;
-use super::executions::{Operation, Source};
+//! The prepared program by line: blocks with how often they are executed, and the class of each line's operation.
+use super::executions::{Operation, SourceBlock};
+use crate::cost::census::{self, KernelWork};
+use crate::cost::executed::correlated_executions;
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_pass::count::LaunchCounts;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Loops of the prepared program: first line of each block, and of those that it leads to.
-pub(super) type Ways = BTreeMap<usize, Vec<usize>>;
+/// The control-flow graph of the prepared program: first lines of each block and of its successors.
+pub(super) type SuccessorLines = BTreeMap<usize, Vec<usize>>;
 
-pub(super) fn ways(m: &Module) -> Ways {
+pub(super) fn successor_lines(m: &Module) -> SuccessorLines {
     let first = census::lines(m);
-    let next = |b: &kerf_llvm::Block| -> Vec<usize> {
+    let successors = |b: &kerf_llvm::Block| -> Vec<usize> {
         let all = b.terminator().map(|t| t.successors()).unwrap_or_default();
         all.iter().filter_map(|s| first.get(s).copied()).collect()
     };
-    first.iter().map(|(b, l)| (*l, next(b))).collect()
+    first.iter().map(|(b, l)| (*l, successors(b))).collect()
 }
 
-/// Is it a function of libdevice for rare arguments, as those of sine that are too large to be reduced at once?
-pub(super) fn slow_path(name: &str) -> bool {
+/// Is it a function of libdevice for rare arguments, such as the reduction of large arguments of sine?
+pub(super) fn is_slow_path(name: &str) -> bool {
     name.starts_with("__internal_")
 }
 
-/// Is it a remainder, or a multiple of one? Of neighbouring threads some have zero.
-fn remainder(v: Value) -> bool {
+/// Is it a remainder, or a multiple of one? Some of neighbouring threads then have zero.
+fn is_remainder(v: Value) -> bool {
     use Opcode::*;
     match v.opcode() {
         Some(LLVMAnd | LLVMURem | LLVMSRem) => true,
-        Some(LLVMSIToFP | LLVMUIToFP | LLVMSExt | LLVMZExt | LLVMTrunc) => remainder(v.operand(0)),
-        Some(LLVMFNeg | LLVMFPExt | LLVMFPTrunc) => remainder(v.operand(0)),
+        Some(LLVMSIToFP | LLVMUIToFP | LLVMSExt | LLVMZExt | LLVMTrunc) => {
+            is_remainder(v.operand(0))
+        }
+        Some(LLVMFNeg | LLVMFPExt | LLVMFPTrunc) => is_remainder(v.operand(0)),
         Some(LLVMFMul) => {
             let (a, b) = (v.operand(0), v.operand(1));
-            (a.is_constant() && remainder(b)) || (b.is_constant() && remainder(a))
+            (a.is_constant() && is_remainder(b)) || (b.is_constant() && is_remainder(a))
         }
         _ => false,
     }
 }
 
-/// Instructions of a division's slow path, for zero, in f64 and f32, and clocks of each (ncu on the H200).
-const SLOW_F64: f64 = 66.0;
-const SLOW_F32: f64 = 24.0;
-pub(super) const SLOW_CLOCKS: f64 = 5.0;
+/// Instructions of the slow path of a division of zero, in f64 and f32, and clocks of each instruction (ncu on the H200).
+const DIVISION_SLOW_PATH_F64: f64 = 66.0;
+const DIVISION_SLOW_PATH_F32: f64 = 24.0;
+pub(super) const SLOW_PATH_CLOCKS: f64 = 5.0;
 
-/// Instructions of slow paths that are entered, by line.
-pub(super) fn slow_paths(m: &Module) -> BTreeMap<usize, f64> {
+/// Instructions of the slow paths of divisions that are executed, by line.
+pub(super) fn division_slow_paths(m: &Module) -> BTreeMap<usize, f64> {
     let defined = m.functions().into_iter().filter(|f| !f.is_declaration());
     let all = defined.flat_map(|f| f.instructions()).enumerate();
-    all.filter(|(_, i)| i.opcode() == Some(Opcode::LLVMFDiv) && remainder(i.operand(0)))
+    all.filter(|(_, i)| i.opcode() == Some(Opcode::LLVMFDiv) && is_remainder(i.operand(0)))
         .map(|(n, i)| match i.ty().element().format() {
-            Some(kerf_num::Format::F64) => (n + 1, SLOW_F64),
-            _ => (n + 1, SLOW_F32),
+            Some(kerf_num::Format::F64) => (n + 1, DIVISION_SLOW_PATH_F64),
+            _ => (n + 1, DIVISION_SLOW_PATH_F32),
         })
         .collect()
 }
 
-/// What each line is, from 1 on.
+/// Class of each line's operation, from line 1 on.
 pub(super) fn operations(m: &Module) -> Vec<Operation> {
     use Opcode::*;
     let defined = m.functions().into_iter().filter(|f| !f.is_declaration());
@@ -63,7 +65,7 @@ pub(super) fn operations(m: &Module) -> Vec<Operation> {
     all.map(|i| match i.opcode() {
         Some(LLVMFAdd | LLVMFSub | LLVMFMul) => Operation::Arithmetic,
         Some(LLVMLoad | LLVMStore) => Operation::Access,
-        Some(LLVMFDiv) if remainder(i.operand(0)) => Operation::Division,
+        Some(LLVMFDiv) if is_remainder(i.operand(0)) => Operation::ZeroDivision,
         Some(LLVMCall) => match i.callee_name().unwrap_or_default() {
             n if n.starts_with("llvm.fma") => Operation::Arithmetic,
             n if n.starts_with("llvm.nvvm.bar") => Operation::Barrier,
@@ -74,72 +76,91 @@ pub(super) fn operations(m: &Module) -> Vec<Operation> {
     .collect()
 }
 
-/// Blocks of a kernel by line, with how often they and their loops are run.
-pub(super) fn sources(
+/// A block is divergent if warps execute it with fewer than this fraction of the lanes of the kernel's first block.
+const EVEN_LANES_FRACTION: f64 = 0.9;
+
+/// Blocks of a kernel by line, with how often they and their loops are executed.
+pub(super) fn source_blocks(
     work: &KernelWork,
     l: &LaunchCounts,
-    ways: &Ways,
-    together: f64,
-) -> Vec<Source> {
-    let executed = executed::warps_of(work, l, together);
-    let active = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
-    let full = work.blocks.first().map_or(0.0, |b| active(b.number));
-    let mut out: Vec<Source> = work
+    successors: &SuccessorLines,
+    divergence_correlation: f64,
+) -> Vec<SourceBlock> {
+    let executions = correlated_executions(work, l, divergence_correlation);
+    let lanes = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
+    let all_lanes = work.blocks.first().map_or(0.0, |b| lanes(b.number));
+    let mut out: Vec<SourceBlock> = work
         .blocks
         .iter()
-        .zip(executed)
-        .map(|(b, executed)| Source {
-            uneven: active(b.number) < 0.9 * full,
-            lanes: l.blocks[b.number].threads as f64 / executed.max(1.0),
-            line: b.line,
-            lines: b.nodes.len(),
-            executed,
-            cyclic: false,
-            entered: 0.0,
-            head: 0,
+        .zip(executions)
+        .map(|(b, warp_executions)| SourceBlock {
+            is_divergent: lanes(b.number) < EVEN_LANES_FRACTION * all_lanes,
+            active_lanes: l.blocks[b.number].threads as f64 / warp_executions.max(1.0),
+            first_line: b.first_line,
+            line_count: b.nodes.len(),
+            warp_executions,
+            in_loop: false,
+            loop_entries: 0.0,
+            loop_line: 0,
         })
         .collect();
-    out.sort_by_key(|s| s.line);
-    let place: BTreeMap<usize, usize> = out.iter().enumerate().map(|(k, s)| (s.line, k)).collect();
-    let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (b, next) in ways {
+    out.sort_by_key(|s| s.first_line);
+    let index: BTreeMap<usize, usize> = out
+        .iter()
+        .enumerate()
+        .map(|(k, s)| (s.first_line, k))
+        .collect();
+    let mut predecessors: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (b, next) in successors {
         for n in next {
-            before.entry(*n).or_default().push(*b);
+            predecessors.entry(*n).or_default().push(*b);
         }
     }
-    // Blocks stand in the order in which they are first reached, so that ways back lead to lines that are not after.
+    for (header, body) in loops(successors, &predecessors) {
+        let Some(h) = index.get(&header) else {
+            continue;
+        };
+        let iterations = out[*h].warp_executions;
+        let before = predecessors.get(&header).into_iter().flatten();
+        let outside = before
+            .filter(|b| !body.contains(b))
+            .filter_map(|b| index.get(b));
+        let entries: f64 = outside
+            .map(|b| out[*b].warp_executions.min(iterations))
+            .sum();
+        for b in body.iter().filter_map(|b| index.get(b)) {
+            let s = &mut out[*b];
+            if !s.in_loop {
+                s.in_loop = true;
+                s.loop_line = header;
+                s.loop_entries = entries.max(1.0) * s.warp_executions / iterations.max(1.0);
+            }
+        }
+    }
+    out
+}
+
+/// Loops of the program, header and body by first lines, smaller ones first. Blocks stand in the order in which they are first
+/// reached, so that back edges lead to lines that are not after.
+fn loops(
+    successors: &SuccessorLines,
+    predecessors: &BTreeMap<usize, Vec<usize>>,
+) -> Vec<(usize, BTreeSet<usize>)> {
     let mut loops: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for (b, next) in ways {
-        for head in next.iter().filter(|n| *n <= b) {
+    for (b, next) in successors {
+        for header in next.iter().filter(|n| *n <= b) {
             let body = loops
-                .entry(*head)
-                .or_insert_with(|| BTreeSet::from([*head]));
+                .entry(*header)
+                .or_insert_with(|| BTreeSet::from([*header]));
             let mut left = vec![*b];
             while let Some(x) = left.pop() {
-                if x >= *head && body.insert(x) {
-                    left.extend(before.get(&x).into_iter().flatten());
+                if x >= *header && body.insert(x) {
+                    left.extend(predecessors.get(&x).into_iter().flatten());
                 }
             }
         }
     }
     let mut loops: Vec<_> = loops.into_iter().collect();
     loops.sort_by_key(|l| l.1.len());
-    for (head, body) in loops {
-        let Some(h) = place.get(&head) else { continue };
-        let rounds = out[*h].executed;
-        let from = before.get(&head).into_iter().flatten();
-        let outside = from
-            .filter(|b| !body.contains(b))
-            .filter_map(|b| place.get(b));
-        let entered: f64 = outside.map(|b| out[*b].executed.min(rounds)).sum();
-        for b in body.iter().filter_map(|b| place.get(b)) {
-            let s = &mut out[*b];
-            if !s.cyclic {
-                s.cyclic = true;
-                s.head = head;
-                s.entered = entered.max(1.0) * s.executed / rounds.max(1.0);
-            }
-        }
-    }
-    out
+    loops
 }

@@ -1,49 +1,54 @@
-//! Executions of machine code made up.
+//! Executions of small pieces of machine code.
 use super::*;
 
-fn one(kind: Kind, line: usize, always: bool, target: Option<usize>) -> Instruction {
+fn one(
+    kind: Kind,
+    line: usize,
+    is_unpredicated: bool,
+    branch_target: Option<usize>,
+) -> Instruction {
     Instruction {
         kind,
-        arithmetic: kind == Kind::F64,
-        wide: false,
-        always,
-        stall: 1,
-        sets: 6,
-        frees: 6,
-        waits: 0,
+        is_float_arithmetic: kind == Kind::F64,
+        is_three_register_f64: false,
+        is_unpredicated,
+        stall_clocks: 1,
+        result_barrier: 6,
+        operand_barrier: 6,
+        wait_mask: 0,
         line,
-        target,
+        branch_target,
         bytes: 8.0,
     }
 }
 
-fn source(line: usize, lines: usize, executed: f64, cyclic: bool) -> Source {
-    Source {
-        line,
-        lines,
-        executed,
-        cyclic,
-        entered: 10.0,
-        head: 2,
-        uneven: false,
-        lanes: 32.0,
+fn source(first_line: usize, line_count: usize, executions: f64, in_loop: bool) -> SourceBlock {
+    SourceBlock {
+        first_line,
+        line_count,
+        warp_executions: executions,
+        in_loop,
+        loop_entries: 10.0,
+        loop_line: 2,
+        is_divergent: false,
+        active_lanes: 32.0,
     }
 }
 
 /// Executions by ten warps, and which block an instruction is in.
 fn by_ten_warps(
     code: &[Instruction],
-    sources: &[Source],
+    blocks: &[SourceBlock],
     operations: &[Operation],
-) -> (impl Fn(usize) -> usize, Executions) {
-    let program = Program {
-        sources,
+) -> (impl Fn(usize) -> usize, ExecutionProfile) {
+    let program = SourceProgram {
+        blocks,
         operations,
-        bytes: &BTreeMap::new(),
+        access_bytes: &BTreeMap::new(),
         warps: 10.0,
     };
-    let flow = Flow::from_code(code);
-    let out = executions(code, &flow, &program);
+    let flow = FlowGraph::from_code(code);
+    let out = execution_profile(code, &flow, &program);
     let of_block = move |k| {
         let b = flow.blocks.iter().position(|r| r.contains(&k));
         b.expect("a block")
@@ -51,17 +56,17 @@ fn by_ten_warps(
     (of_block, out)
 }
 
-/// A loop of 8 rounds, two at a time, of 10 warps; its body has an addition that runs once in four, as a predicate, and a
-/// barrier. What stands after the loop has such additions only.
+/// A loop of 8 iterations by 10 warps, unrolled twice; its body has a barrier and a predicated addition that one iteration in
+/// four executes. After the loop there are only such additions.
 #[test]
-fn blocks_run_as_often_as_what_they_cannot_be_left_without() {
+fn control_equivalent_blocks_are_executed_equally_often() {
     let code = [
         one(Kind::Other, 1, true, None),
         // The loop.
         one(Kind::F64, 3, false, None),
-        one(Kind::Barrier, 4, true, None),
+        one(Kind::BlockBarrier, 4, true, None),
         one(Kind::F64, 3, false, None),
-        one(Kind::Barrier, 4, true, None),
+        one(Kind::BlockBarrier, 4, true, None),
         one(Kind::Branch, 4, false, Some(1)),
         // After it.
         one(Kind::F64, 6, false, None),
@@ -86,12 +91,15 @@ fn blocks_run_as_often_as_what_they_cannot_be_left_without() {
         source(7, 1, 10.0, false),
     ];
     let (of_block, out) = by_ten_warps(&code, &sources, &operations);
-    let of = |k: usize| out.blocks[of_block(k)];
+    let of = |k: usize| out.block_executions[of_block(k)];
     assert_eq!((of(0), of(1), of(6)), (10.0, 40.0, 10.0));
-    assert_eq!((out.runs[1], out.runs[2]), (0.25, 1.0));
+    assert_eq!(
+        (out.predicate_fraction[1], out.predicate_fraction[2]),
+        (0.25, 1.0)
+    );
 }
 
-/// A loop of 7 rounds by 10 warps around one of 9, which was unrolled wholly: three rounds became one instruction.
+/// A loop of 7 iterations by 10 warps around one of 9, which was unrolled completely: three iterations became one instruction.
 #[test]
 fn merged_copies_do_not_make_a_loop_run_more_often() {
     let mut code = vec![one(Kind::Other, 1, true, None)];
@@ -103,8 +111,8 @@ fn merged_copies_do_not_make_a_loop_run_more_often() {
     code.push(one(Kind::Exit, 12, true, None));
     let mut operations = [Operation::Other; 12];
     operations[2..10].fill(Operation::Arithmetic);
-    let inner = Source {
-        head: 3,
+    let inner = SourceBlock {
+        loop_line: 3,
         ..source(3, 5, 630.0, true)
     };
     let sources = [
@@ -115,10 +123,11 @@ fn merged_copies_do_not_make_a_loop_run_more_often() {
         source(12, 1, 10.0, false),
     ];
     let (of_block, out) = by_ten_warps(&code, &sources, &operations);
-    assert_eq!(out.blocks[of_block(1)], 70.0);
+    assert_eq!(out.block_executions[of_block(1)], 70.0);
 }
 
-/// A loop of 24 rounds by 10 warps, four at once, around one of 3, which has loads of constant memory and comparisons only.
+/// A loop of 24 iterations by 10 warps, unrolled four times, around one of 3 that has only loads of constant memory and
+/// comparisons.
 #[test]
 fn loads_of_constant_memory_tell_copies() {
     let mut code = vec![one(Kind::Other, 1, true, None)];
@@ -131,8 +140,8 @@ fn loads_of_constant_memory_tell_copies() {
     code.push(one(Kind::Exit, 7, true, None));
     let mut operations = [Operation::Other; 7];
     (operations[2], operations[4]) = (Operation::Access, Operation::Arithmetic);
-    let inner = Source {
-        head: 3,
+    let inner = SourceBlock {
+        loop_line: 3,
         ..source(3, 2, 720.0, true)
     };
     let sources = [
@@ -144,12 +153,12 @@ fn loads_of_constant_memory_tell_copies() {
         source(7, 1, 10.0, false),
     ];
     let (of_block, out) = by_ten_warps(&code, &sources, &operations);
-    assert_eq!(out.blocks[of_block(1)], 60.0);
+    assert_eq!(out.block_executions[of_block(1)], 60.0);
 }
 
-/// A loop of 4 rounds by 10 warps that is no loop any more, whose rounds became one instruction.
+/// A loop of 4 iterations by 10 warps that was unrolled completely, its iterations merged into one instruction.
 #[test]
-fn what_is_in_no_loop_runs_once() {
+fn blocks_outside_of_loops_are_executed_once() {
     let code = [
         one(Kind::Other, 1, true, None),
         one(Kind::F64, 2, true, None),
@@ -164,12 +173,12 @@ fn what_is_in_no_loop_runs_once() {
         source(4, 1, 10.0, false),
     ];
     let (of_block, out) = by_ten_warps(&code, &sources, &operations);
-    assert_eq!(out.blocks[of_block(1)], 10.0);
+    assert_eq!(out.block_executions[of_block(1)], 10.0);
 }
 
-/// A block that half of the threads run between two that all do, and one that nobody runs.
+/// A block that half of the lanes execute between two that all do, and one that none executes.
 #[test]
-fn threads_come_together_where_they_parted() {
+fn lanes_reconverge_where_they_diverged() {
     let code = [
         one(Kind::Branch, 1, false, Some(2)),
         one(Kind::F64, 2, true, None),
@@ -179,9 +188,9 @@ fn threads_come_together_where_they_parted() {
     ];
     let mut operations = [Operation::Other; 5];
     (operations[1], operations[3]) = (Operation::Arithmetic, Operation::Arithmetic);
-    let half = |line, executed| Source {
-        lanes: 16.0,
-        ..source(line, 1, executed, false)
+    let half = |line, executions| SourceBlock {
+        active_lanes: 16.0,
+        ..source(line, 1, executions, false)
     };
     let sources = [
         source(1, 1, 10.0, false),
@@ -191,7 +200,7 @@ fn threads_come_together_where_they_parted() {
         source(5, 1, 10.0, false),
     ];
     let (of_block, out) = by_ten_warps(&code, &sources, &operations);
-    let of = |k: usize| out.meet[of_block(k)];
+    let of = |k: usize| out.reconvergence_fraction[of_block(k)];
     assert_eq!((of(2), of(4)), (1.0, 0.0));
 }
 
@@ -211,15 +220,15 @@ fn accesses_that_are_not_aligned_are_one() {
         source(2, 2, 80.0, true),
         source(4, 1, 10.0, false),
     ];
-    // Two instructions of 8 bytes for one access of 16, or two rounds of 8 each.
+    // Two instructions of 8 bytes for one access of 16, or two iterations of 8 each.
     for (bytes, wanted) in [(16.0, 80.0), (8.0, 40.0)] {
-        let program = Program {
-            sources: &sources,
+        let program = SourceProgram {
+            blocks: &sources,
             operations: &operations,
-            bytes: &BTreeMap::from([(2, bytes)]),
+            access_bytes: &BTreeMap::from([(2, bytes)]),
             warps: 10.0,
         };
-        let out = executions(&code, &Flow::from_code(&code), &program);
-        assert_eq!(out.blocks[1], wanted);
+        let out = execution_profile(&code, &FlowGraph::from_code(&code), &program);
+        assert_eq!(out.block_executions[1], wanted);
     }
 }
