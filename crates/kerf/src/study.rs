@@ -1,6 +1,6 @@
 //! `kerf study`: published experiments, repeated on this device.
 mod scaling;
-pub mod tradeoff;
+mod tradeoff;
 
 use crate::DeviceArg;
 use crate::fail::Failure;
@@ -11,6 +11,7 @@ use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_study::finding::FindingVerdict;
 use kerf_study::report::StudyReport;
+use kerf_study::tradeoff as sfu_tradeoff;
 use kerf_study::{STUDIES, Scale, Setup, StudyDevice, StudyError};
 use std::path::{Path, PathBuf};
 
@@ -61,30 +62,21 @@ pub struct Args {
 fn study_names() -> clap::builder::PossibleValuesParser {
     let names = kerf_study::names().into_iter();
     names
-        .chain([tradeoff::NAME, LIST])
+        .chain([sfu_tradeoff::NAME, LIST])
         .collect::<Vec<_>>()
         .into()
 }
 
 /// Runs the command.
 pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
-    if a.name == tradeoff::NAME {
-        let o = tradeoff::Options {
-            workloads: a.workloads,
-            gpu: (a.device == DeviceArg::Cuda).then_some(a.gpu),
-            quick: a.quick,
-            own_sizes: a.own_sizes,
-            calls: a.calls,
-            resume: a.resume,
-            out: a.out,
-        };
-        return tradeoff::run(&o, format, style);
+    if a.name == sfu_tradeoff::NAME {
+        return tradeoff::run(a, format, style);
     }
     let name = a.name;
     if a.own_sizes || a.calls || a.resume {
         return Err(Failure::new(format!(
             "--own-sizes, --calls and --resume are for {}, not for {name}",
-            tradeoff::NAME
+            sfu_tradeoff::NAME
         )));
     }
     if !a.workloads.is_empty() {
@@ -152,7 +144,7 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
             .collect();
         let mut all = all;
         all.push(serde_json::json!({
-            "name": tradeoff::NAME, "repeats": tradeoff::REPEATS, "needs_profile": false
+            "name": sfu_tradeoff::NAME, "repeats": sfu_tradeoff::REPEATS, "needs_profile": false
         }));
         let document = serde_json::json!({ "schema": "kerf.study-list/1", "studies": all });
         say(&format!("{document}\n"))?;
@@ -167,8 +159,8 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
         let name = style.bold(&format!("{:<16}", s.name));
         say(&format!("{name}  {}{how}\n", s.repeats))?;
     }
-    let name = style.bold(&format!("{:<16}", tradeoff::NAME));
-    say(&format!("{name}  {}\n", tradeoff::REPEATS))?;
+    let name = style.bold(&format!("{:<16}", sfu_tradeoff::NAME));
+    say(&format!("{name}  {}\n", sfu_tradeoff::REPEATS))?;
     Ok(0)
 }
 
