@@ -1,13 +1,8 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
-mod done;
-mod engine;
-mod journal;
 mod libm;
-mod running;
 mod search;
 mod show;
 mod small;
-mod spread;
 mod verify;
 
 pub use libm::read as read_list;
