@@ -147,7 +147,10 @@ fn all(p: &PreparedRandom, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecErr
         .collect()
 }
 
-fn read_record(path: &PathBuf, plans: bool) -> Result<BTreeMap<(u64, usize), String>, Failure> {
+/// Digests of outputs, by seed and kernel.
+type Digests = BTreeMap<(u64, usize), String>;
+
+fn read_record(path: &PathBuf, plans: bool) -> Result<Digests, Failure> {
     let advice = "make a record with kerf selftest --record FILE";
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;

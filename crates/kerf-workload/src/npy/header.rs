@@ -59,7 +59,7 @@ pub(super) fn read(from: &mut impl Read) -> Result<NpyHeader, NpyProblem> {
     }
     // Version 1 and 2 are Latin-1, but everything this understands is ASCII.
     let text = String::from_utf8_lossy(&bytes);
-    let literal = literal::parse(&text).map_err(NpyProblem::Header)?;
+    let literal = literal::parse(&text).map_err(|e| NpyProblem::Header(e.to_string()))?;
     from_literal(&literal, start + length)
 }
 

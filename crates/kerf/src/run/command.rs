@@ -2,8 +2,8 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style};
 use crate::parse::{
-    allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size, parse_threads,
-    parse_window,
+    ArgumentError, allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size,
+    parse_threads, parse_window,
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
@@ -85,11 +85,11 @@ pub struct Args {
     arch: Option<String>,
 }
 
-fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
+fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), ArgumentError> {
     let parts = s
         .split_once('=')
         .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
-    parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
+    parts.ok_or_else(|| ArgumentError::expected("a buffer and a format, e.g. spot=f32"))
 }
 
 /// What `--memcheck` looks for.
