@@ -4,7 +4,7 @@
 //! array that only a block of its size fills, or by a template argument where the kernel has shared memory of a fixed size that
 //! nothing else explains. It is limited by `__launch_bounds__` and by shared arrays with a place for each thread. Kernels of one
 //! file share `bx`, `by` and `bz`; where what they require differs, it stands in their launches as numbers.
-use super::draft::LaunchSpace;
+use super::draft::BlockSpace;
 use super::macros::{by_macros, named_sizes};
 use super::{AXES, KernelKnowledge};
 
@@ -257,9 +257,9 @@ impl BlockChoices {
 
     /// The launch space: sizes to choose from along each axis; one where the kernels require it, several where a macro of
     /// the source is that number.
-    pub(super) fn launch_space(&self, macros: &[(String, i64)]) -> LaunchSpace {
+    pub(super) fn launch_space(&self, macros: &[(String, i64)]) -> BlockSpace {
         let axes = self.axes();
-        let mut space = LaunchSpace::default();
+        let mut space = BlockSpace::default();
         if axes.is_empty() {
             return space;
         }

@@ -158,14 +158,14 @@ impl Write for Body {
 
 /// The blocks to choose from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LaunchSpace {
+pub(super) struct BlockSpace {
     /// Launch parameters: their name, and their values with a comment.
     pub(super) parameters: Vec<(String, String)>,
     /// Lines of constraints and of the default.
     pub(super) conditions: Vec<String>,
 }
 
-impl LaunchSpace {
+impl BlockSpace {
     fn write(&self, out: &mut String) {
         if self.parameters.is_empty() {
             return;
@@ -187,7 +187,7 @@ pub struct Skeleton {
     pub(super) sizes_note: String,
     pub(super) sizes: BTreeMap<String, FirstSize>,
     pub(super) body: Body,
-    pub(super) space: LaunchSpace,
+    pub(super) space: BlockSpace,
     pub(super) acceptance: String,
     /// Lines of the file that are guesses.
     pub guesses: usize,

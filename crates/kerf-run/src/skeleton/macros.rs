@@ -1,5 +1,5 @@
 //! Block sizes that macros of the source stand for.
-use super::draft::LaunchSpace;
+use super::draft::BlockSpace;
 
 /// The macros that stand for the sizes of all axes, each the only one that is that number.
 pub(super) fn named_sizes<'m>(
@@ -15,7 +15,7 @@ pub(super) fn named_sizes<'m>(
 }
 
 /// Blocks that are as large as macros say along each axis.
-pub(super) fn by_macros(axes: &[&str], names: &[(&str, i128)], most: i128) -> LaunchSpace {
+pub(super) fn by_macros(axes: &[&str], names: &[(&str, i128)], most: i128) -> BlockSpace {
     let mut macros = names.to_vec();
     macros.sort_unstable();
     macros.dedup();
@@ -51,7 +51,7 @@ pub(super) fn by_macros(axes: &[&str], names: &[(&str, i128)], most: i128) -> La
         .chain(axes().map(|(a, (_, size))| format!("{a} = {size}")))
         .collect();
     let default = format!("default = {{ {} }}", own.join(", "));
-    LaunchSpace {
+    BlockSpace {
         parameters,
         conditions: vec![constraints, default],
     }

@@ -5,7 +5,7 @@ use std::str::CharIndices;
 
 /// A Python literal.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Str(String),
     Int(i64),
     Bool(bool),
@@ -17,7 +17,7 @@ pub(super) enum Literal {
 
 /// Why a text is no literal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(super) enum LiteralError {
+pub(crate) enum LiteralError {
     #[error("nested too deeply")]
     TooDeep,
     #[error("unexpected `{0}`")]
@@ -40,7 +40,7 @@ pub(super) enum LiteralError {
 
 const MAX_DEPTH: usize = 16;
 
-pub(super) fn parse(text: &str) -> Result<Literal, LiteralError> {
+pub(crate) fn parse(text: &str) -> Result<Literal, LiteralError> {
     let mut parser = Parser {
         text,
         chars: text.char_indices().peekable(),
