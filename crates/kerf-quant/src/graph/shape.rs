@@ -75,6 +75,25 @@ fn image(shape: &[usize]) -> Result<[usize; 3], ShapeError> {
     <[usize; 3]>::try_from(shape).map_err(|_| ShapeError::Needs("[channels, height, width]"))
 }
 
+/// Two shapes multiplied: equal ones, or images and a number for each of their channels.
+fn product(a: &[usize], b: &[usize]) -> Result<Vec<usize>, ShapeError> {
+    match (a, b) {
+        _ if a == b => Ok(a.to_vec()),
+        (&[c, _, _], &[d, 1, 1]) if c == d => Ok(a.to_vec()),
+        (&[c, 1, 1], &[d, _, _]) if c == d => Ok(b.to_vec()),
+        _ => Err(ShapeError::OtherInput(b.to_vec())),
+    }
+}
+
+/// Queries, keys and values side by side become one result.
+fn attention(x: &[usize], heads: usize) -> Result<Vec<usize>, ShapeError> {
+    match *x {
+        [t, f] if heads > 0 && f % (3 * heads) == 0 => Ok(vec![t, f / 3]),
+        [_, features] => Err(ShapeError::Heads { heads, features }),
+        _ => Err(ShapeError::Needs("[length, 3 * features]")),
+    }
+}
+
 /// Shape of the result of one operation.
 fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<usize>, ShapeError> {
     let x = shapes[0];
@@ -115,12 +134,7 @@ fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<us
         Op::Add if shapes[0] != shapes[1] => {
             return Err(ShapeError::OtherInput(shapes[1].to_vec()));
         }
-        Op::Mul => match (shapes[0], shapes[1]) {
-            (a, b) if a == b => a.to_vec(),
-            (&[c, _, _], &[d, 1, 1]) if c == d => x.to_vec(),
-            (&[c, 1, 1], &[d, _, _]) if c == d => shapes[1].to_vec(),
-            (_, b) => return Err(ShapeError::OtherInput(b.to_vec())),
-        },
+        Op::Mul => product(x, shapes[1])?,
         Op::MaxPool {
             kernel,
             stride,
@@ -148,16 +162,7 @@ fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<us
             _ => return Err(ShapeError::NoTokens),
         },
         Op::Position if x.len() != 2 => return Err(ShapeError::Needs("[length, features]")),
-        Op::Attention { heads, .. } => match *x {
-            [t, f] if *heads > 0 && f % (3 * heads) == 0 => vec![t, f / 3],
-            [_, f] => {
-                return Err(ShapeError::Heads {
-                    heads: *heads,
-                    features: f,
-                });
-            }
-            _ => return Err(ShapeError::Needs("[length, 3 * features]")),
-        },
+        Op::Attention { heads, .. } => attention(x, *heads)?,
         _ => x.to_vec(),
     })
 }

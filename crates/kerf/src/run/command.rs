@@ -7,6 +7,7 @@ use crate::parse::{
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
+use kerf_pass::Plan;
 use kerf_run::job::{Device, Job};
 use std::path::PathBuf;
 
@@ -101,6 +102,34 @@ pub enum MemcheckArg {
     Memory,
 }
 
+/// The plan to carry out, with another fraction of approximate warps where one is given.
+fn plan_of(a: &Args) -> Result<Plan, Failure> {
+    let mut plan = read_plan(a.plan.as_deref())?;
+    if let Some(lambda) = a.lambda {
+        let kernels = plan.kernels.values_mut();
+        let mut all = kernels.filter_map(|k| k.partition.as_mut());
+        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
+            return Err(
+                Failure::new("--lambda: the plan has no kernel in two versions")
+                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
+            );
+        }
+    }
+    Ok(plan)
+}
+
+/// What the sanitizer looks for.
+fn checks_of(a: &Args) -> Result<Option<SanitizeOptions>, Failure> {
+    let Some(what) = a.memcheck else {
+        return Ok(None);
+    };
+    let checks = SanitizeOptions {
+        races: what == MemcheckArg::All,
+        allow: 0,
+    };
+    Ok(Some(allowed(checks, &a.allow)?))
+}
+
 /// Runs the command.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
@@ -114,21 +143,9 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let mut plan = read_plan(a.plan.as_deref())?;
-    if let Some(lambda) = a.lambda {
-        let mut all = plan
-            .kernels
-            .values_mut()
-            .filter_map(|k| k.partition.as_mut());
-        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
-            return Err(
-                Failure::new("--lambda: the plan has no kernel in two versions")
-                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
-            );
-        }
-    }
-    let arch = match (a.arch, a.device) {
-        (Some(a), _) => a,
+    let plan = plan_of(&a)?;
+    let arch = match (&a.arch, a.device) {
+        (Some(arch), _) => arch.clone(),
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
             90 => "sm_90".to_owned(),
             c => format!("sm_{c}"),
@@ -136,16 +153,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         _ => "sm_90".to_owned(),
     };
     let tools = toolchain::discover(&arch);
-    let checks = match a.memcheck {
-        Some(what) => {
-            let checks = SanitizeOptions {
-                races: what == MemcheckArg::All,
-                allow: 0,
-            };
-            Some(allowed(checks, &a.allow)?)
-        }
-        None => None,
-    };
+    let checks = checks_of(&a)?;
     let job = Job {
         overrides: a.sizes,
         seed: a.seed,
