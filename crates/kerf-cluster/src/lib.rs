@@ -10,9 +10,11 @@
 mod coordinator;
 #[cfg(feature = "mpi")]
 pub mod ranks;
+mod team;
 mod worker;
 
 pub use coordinator::{UnitRanges, coordinate};
+pub use team::{Team, TeamMember, secret};
 pub use worker::{Reply, join};
 
 use std::time::Duration;
@@ -39,6 +41,12 @@ pub enum ClusterError {
     /// What came is not of this protocol.
     #[error("the other process said {0:?}")]
     Protocol(String),
+    /// There are no random numbers.
+    #[error("cannot make a secret: {0}")]
+    Secret(std::io::Error),
+    /// Children could not be started.
+    #[error("cannot start processes: {0}")]
+    Start(std::io::Error),
 }
 
 impl ClusterError {

@@ -424,7 +424,7 @@ impl Campaign<'_> {
             self.p.operations.get(key).and_then(|l| l.latency.value)
         };
         let measured = match result {
-            Err(why) => Err(why.clone()),
+            Err(why) => Err(why.to_string()),
             Ok(r) => {
                 speed::measure(r, self.o, self.attributes.sms, feed(r)).map_err(|e| e.to_string())
             }

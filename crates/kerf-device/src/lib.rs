@@ -21,6 +21,7 @@ pub mod energy;
 pub mod limits;
 pub mod occupancy;
 pub mod operation;
+pub mod picture;
 pub mod probe;
 pub mod profile;
 pub mod sfu;

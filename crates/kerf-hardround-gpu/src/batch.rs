@@ -28,6 +28,9 @@ pub enum GpuError {
     /// The kernels could not be compiled.
     #[error("the kernels of the search could not be compiled: {0}")]
     Compile(#[from] LlvmError),
+    /// The compiler ended with a panic.
+    #[error("the kernels could not be compiled")]
+    CompilerPanicked,
     /// The executor failed.
     #[error("{0}")]
     Exec(#[from] ExecError),

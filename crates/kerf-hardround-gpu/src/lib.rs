@@ -3,12 +3,18 @@
 //! The processor divides the range and describes each sub-block by differences ([`SubBlock`]); the kernels of
 //! `device/search.cu` make the lines from them, test, divide and walk; MPFR decides what they find. Pieces that
 //! do not fill a sub-block are searched on the processor.
+//!
+//! [`campaign`] is a whole search, resumed from its certificate: by the cores or a GPU of this process ([`engine`]), or by
+//! several processes ([`spread`]).
 #![warn(missing_docs)]
 
 mod batch;
+pub mod campaign;
 pub mod dilemma;
+pub mod engine;
 pub mod libm;
 pub mod small;
+pub mod spread;
 mod stage;
 
 pub use batch::{BatchSizes, Batches, Done, GpuError, KERNELS, Pending, program};

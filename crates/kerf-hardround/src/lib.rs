@@ -9,10 +9,12 @@
 pub mod certificate;
 pub mod confirm;
 pub mod exhaustive;
+pub mod finished;
 pub mod format;
 pub mod function;
 mod hits;
 mod interval;
+pub mod journal;
 mod lanes;
 pub mod leaf;
 pub mod libm;

@@ -5,6 +5,8 @@
 mod build;
 mod params;
 mod shape;
+
+pub use shape::ShapeError;
 #[cfg(test)]
 mod tests;
 
@@ -229,7 +231,7 @@ pub enum InitStyle {
 }
 
 /// What is wrong with a network.
-#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, Clone, thiserror::Error, PartialEq)]
 pub enum GraphError {
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`; parameters are found by names")]
@@ -259,7 +261,7 @@ pub enum GraphError {
         /// What it was given, without the batch.
         shape: Vec<usize>,
         /// What is wrong.
-        why: String,
+        why: ShapeError,
     },
     /// No nodes.
     #[error("the network has no nodes")]

@@ -12,6 +12,7 @@ pub mod decision;
 #[cfg(feature = "onnxruntime")]
 pub mod engine;
 pub mod experiment;
+pub mod fetch;
 pub mod graph;
 pub mod histogram;
 pub mod interval;

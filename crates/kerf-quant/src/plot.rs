@@ -1,6 +1,6 @@
 //! Pictures of a run: lines over time, and histograms of activations, as SVG.
 use crate::decision::Histogram;
-use std::fmt::Write;
+use kerf_svg::{COLOURS, Svg, line, polyline, rect, text, upright_text};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
@@ -9,11 +9,8 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
-/// Colours that differ also for people who see few of them (after Okabe and Ito), with dashes after the first round.
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", "#555555",
-];
-const DASHES: [&str; 3] = ["none", "6 3", "2 3"];
+/// Dashes of lines after the first round of colours.
+const DASHES: [&str; 3] = ["", "6 3", "2 3"];
 
 /// A line.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,12 +19,6 @@ pub struct Line {
     pub name: String,
     /// Points.
     pub points: Vec<(f64, f64)>,
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 /// Round steps, about five of them.
@@ -66,7 +57,7 @@ fn number(v: f64) -> String {
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),
-    out: String,
+    svg: Svg,
 }
 
 impl Frame {
@@ -78,46 +69,25 @@ impl Frame {
         let mut f = Frame {
             x: widen(x),
             y: widen(y),
-            out: String::new(),
+            svg: Svg::new(WIDTH, HEIGHT, 12.0),
         };
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let _ = write!(
-            f.out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-             font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
-            escape(title)
-        );
+        f.svg.add(text(LEFT, 22.0, title).font_size(15.0));
         for v in ticks(f.x.0, f.x.1) {
             let p = f.px(v);
-            let _ = writeln!(
-                f.out,
-                "<path d=\"M{p:.1} {TOP}V{bottom}\" stroke=\"#eee\"/><text x=\"{p:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                bottom + 16.0,
-                number(v)
-            );
+            f.svg.add(line((p, TOP), (p, bottom)).stroke("#eee"));
+            f.svg.add(text(p, bottom + 16.0, &number(v)).middle());
         }
         for v in ticks(f.y.0, f.y.1) {
             let p = f.py(v);
-            let _ = writeln!(
-                f.out,
-                "<path d=\"M{LEFT} {p:.1}H{right}\" stroke=\"#eee\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 6.0,
-                p + 4.0,
-                number(v)
-            );
+            f.svg.add(line((LEFT, p), (right, p)).stroke("#eee"));
+            f.svg.add(text(LEFT - 6.0, p + 4.0, &number(v)).end());
         }
-        let _ = writeln!(
-            f.out,
-            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>\n\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            (LEFT + right) / 2.0,
-            HEIGHT - 12.0,
-            escape(x_name),
-            (TOP + bottom) / 2.0,
-            escape(y_name)
-        );
+        let corner = [(LEFT, TOP), (LEFT, bottom), (right, bottom)];
+        f.svg.add(polyline(corner).stroke("black"));
+        let (across, down) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
+        f.svg.add(text(across, HEIGHT - 12.0, x_name).middle());
+        f.svg.add(upright_text(16.0, down, y_name));
         f
     }
     fn px(&self, v: f64) -> f64 {
@@ -141,26 +111,23 @@ pub fn lines(title: &str, x_name: &str, y_name: &str, all: &[Line]) -> String {
         if lo > hi { (0.0, 1.0) } else { (lo, hi) }
     };
     let mut f = Frame::new(title, x_name, y_name, span(|p| p.0), span(|p| p.1));
+    let key = WIDTH - RIGHT + 12.0;
     for (i, l) in all.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
-        let dash = DASHES[i / COLOURS.len() % DASHES.len()];
-        let mut path = String::new();
-        for (x, y) in l.points.iter().filter(|p| p.1.is_finite()) {
-            let letter = if path.is_empty() { 'M' } else { 'L' };
-            let _ = write!(path, "{letter}{:.1} {:.1}", f.px(*x), f.py(*y));
+        let dashes = DASHES[i / COLOURS.len() % DASHES.len()];
+        let finite = l.points.iter().filter(|p| p.1.is_finite());
+        let path: Vec<(f64, f64)> = finite.map(|(x, y)| (f.px(*x), f.py(*y))).collect();
+        let style =
+            |e: kerf_svg::Element, width| e.stroke(colour).stroke_width(width).dashes(dashes);
+        if !path.is_empty() {
+            f.svg.add(style(polyline(path), 1.6));
         }
         let y = TOP + 14.0 * i as f64;
-        let _ = writeln!(
-            f.out,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dash}\"/>\n\
-             <path d=\"M{} {y:.0}h18\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/><text x=\"{}\" y=\"{:.0}\" font-size=\"10\">{}</text>",
-            WIDTH - RIGHT + 12.0,
-            WIDTH - RIGHT + 34.0,
-            y + 4.0,
-            escape(&l.name)
-        );
+        f.svg.add(style(line((key, y), (key + 18.0, y)), 2.0));
+        f.svg
+            .add(text(key + 22.0, y + 4.0, &l.name).font_size(10.0));
     }
-    f.out + "</svg>\n"
+    f.svg.finish()
 }
 
 /// A histogram, with lines at values that 99.9 % of all are below and at the highest.
@@ -181,27 +148,19 @@ pub fn histogram(title: &str, h: &Histogram) -> String {
     for (i, n) in h.counts.iter().enumerate() {
         let at = |k: usize| span.0 + h.width() * k as f64;
         let (a, b, top) = (f.px(at(i)), f.px(at(i + 1)), f.py(logarithm(*n)));
-        let _ = writeln!(
-            f.out,
-            "<rect x=\"{a:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#56b4e9\"/>",
-            (b - a).max(0.5),
-            bottom - top
-        );
+        let bar = rect(a, top, (b - a).max(0.5), bottom - top);
+        f.svg.add(bar.fill("#56b4e9"));
     }
     let tail = h.tail(0.001);
     let x = f.px(tail);
-    let _ = writeln!(
-        f.out,
-        "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#d55e00\" stroke-width=\"1.5\"/><text x=\"{}\" y=\"{}\">99.9 % below {}</text>\
-         <text x=\"{}\" y=\"{}\">highest {}</text>",
-        WIDTH - RIGHT + 12.0,
-        TOP + 12.0,
-        number(tail),
-        WIDTH - RIGHT + 12.0,
-        TOP + 28.0,
-        number(span.1)
-    );
-    f.out + "</svg>\n"
+    let limit = line((x, TOP), (x, bottom)).stroke("#d55e00");
+    f.svg.add(limit.stroke_width(1.5));
+    let key = WIDTH - RIGHT + 12.0;
+    let below = format!("99.9 % below {}", number(tail));
+    f.svg.add(text(key, TOP + 12.0, &below));
+    let highest = format!("highest {}", number(span.1));
+    f.svg.add(text(key, TOP + 28.0, &highest));
+    f.svg.finish()
 }
 
 #[cfg(test)]

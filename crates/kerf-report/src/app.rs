@@ -7,6 +7,7 @@ use crate::claims::checked;
 use crate::page::{CSS, escaped};
 use crate::words::{bound, number};
 use kerf_ir::kernels::shortened;
+use kerf_svg::{Element, Svg, circle, line, text};
 use kerf_tune::app::AppResult;
 use std::fmt::Write;
 use std::path::Path;
@@ -209,46 +210,32 @@ fn chart(r: &AppResult) -> String {
     (low, high) = (low.floor(), (high + 0.5).ceil());
     let x = |t: f64| 60.0 + 530.0 * (t - left) / (right - left);
     let y = |e: f64| 250.0 - 225.0 * (e - low) / (high - low);
-    let mut o = String::from(
-        "<svg class=\"chart\" viewBox=\"0 0 620 300\" role=\"img\" aria-label=\"time against error of the plans that none is better than in both\">",
-    );
+    let label = "time against error of the plans that none is better than in both";
+    let mut svg = Svg::inline("chart", 620.0, 300.0, label);
+    let soft = |e: Element| e.font_size(12.0).fill("var(--soft)");
     let step = ((high - low) / 6.0).ceil().max(1.0);
     let mut e = low;
     while e <= high {
-        let _ = write!(
-            o,
-            "<line x1=\"60\" x2=\"590\" y1=\"{0:.1}\" y2=\"{0:.1}\" stroke=\"var(--line)\"/><text x=\"54\" y=\"{1:.1}\" text-anchor=\"end\" font-size=\"12\" fill=\"var(--soft)\">1e{e}</text>",
-            y(e),
-            y(e) + 4.0
-        );
+        svg.add(line((60.0, y(e)), (590.0, y(e))).stroke("var(--line)"));
+        svg.add(soft(text(54.0, y(e) + 4.0, &format!("1e{e}")).end()));
         e += step;
     }
     for k in 0..=4 {
         let t = left + (right - left) * f64::from(k) / 4.0;
-        let _ = write!(
-            o,
-            "<text x=\"{:.1}\" y=\"270\" text-anchor=\"middle\" font-size=\"12\" fill=\"var(--soft)\">{t:.2}</text>",
-            x(t)
-        );
+        svg.add(soft(text(x(t), 270.0, &format!("{t:.2}")).middle()));
     }
-    let _ = write!(
-        o,
-        "<text x=\"325\" y=\"290\" text-anchor=\"middle\" font-size=\"12\" fill=\"var(--soft)\">time over the program's</text><line x1=\"60\" x2=\"590\" y1=\"{0:.1}\" y2=\"{0:.1}\" stroke=\"var(--bad)\" stroke-dasharray=\"5 4\"/><text x=\"588\" y=\"{1:.1}\" text-anchor=\"end\" font-size=\"12\" fill=\"var(--bad)\">tolerance {2}</text>",
-        y(limit),
-        y(limit) - 5.0,
-        bound(r.tolerance)
-    );
+    svg.add(soft(text(325.0, 290.0, "time over the program's").middle()));
+    let tolerance = line((60.0, y(limit)), (590.0, y(limit))).stroke("var(--bad)");
+    svg.add(tolerance.dashes("5 4"));
+    let words = format!("tolerance {}", bound(r.tolerance));
+    let words = text(588.0, y(limit) - 5.0, &words).end();
+    svg.add(words.font_size(12.0).fill("var(--bad)"));
     for (t, e) in &some {
-        let _ = write!(
-            o,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"var(--accent)\"><title>{:.2}x, error {}</title></circle>",
-            x(*t),
-            y(*e),
-            1.0 / t,
-            error(10f64.powf(*e))
-        );
+        let words = format!("{:.2}x, error {}", 1.0 / t, error(10f64.powf(*e)));
+        let mark = circle(x(*t), y(*e), 5.0).fill("var(--accent)");
+        svg.add(mark.title(&words));
     }
-    o + "</svg>"
+    svg.finish()
 }
 
 /// The beginning of the page, down to its first section.

@@ -1,10 +1,19 @@
 //! A workload file for a kernel that has none yet: what its code tells, and a note where it does not.
 mod blocks;
 mod buffers;
+mod draft;
+mod kernels;
 mod launch;
 mod macros;
+mod repair;
+mod trial;
+
+pub use draft::Skeleton;
+pub use kernels::{KernelsError, kernel_knowledge, used_globals};
+pub use trial::{RunJob, TrialOutcome, settle};
 
 use blocks::BlockChoices;
+use draft::{Body, FirstSize, SizeSource, guess_note};
 use kerf_ir::extent::{Extents, IndexMeaning, PointerSource, Polynomial, Symbol};
 use kerf_ir::kernels::{BlockBounds, GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use kerf_workload::Number;
@@ -15,23 +24,26 @@ use std::fmt::Write;
 const AXES: [&str; 3] = ["bx", "by", "bz"];
 
 /// The size that stands for a number of blocks that nothing tells.
-pub const BLOCKS: &str = "blocks";
+const BLOCKS: &str = "blocks";
 
-/// The size that a first file has of items in a row.
-const ROW: u32 = 16384;
+/// First guess of items in a row.
+const ROW: FirstSize = FirstSize::new(16384, SizeSource::GuessedRow);
 
-/// Sizes of items in two and in three dimensions.
-const SIDES: [u32; 2] = [128, 32];
+/// First guesses of items in two and in three dimensions.
+const SIDES: [FirstSize; 2] = [
+    FirstSize::new(128, SizeSource::GuessedSide),
+    FirstSize::new(32, SizeSource::GuessedSide),
+];
 
-/// How often as large a size of a first file gets, where it is a first guess and every side of what it stands for gets
-/// `times` as long: a row stands for two sides. None for what is no first guess; a size that was made smaller until it is
-/// one counts as one.
-pub fn growth(size: u64, times: u64) -> Option<u64> {
-    if size == u64::from(ROW) {
-        return Some(times * times);
-    }
-    SIDES.map(u64::from).contains(&size).then_some(times)
-}
+/// Sizes of launches that have too many threads with any first guess.
+const SMALL: [FirstSize; 3] = [
+    FirstSize::new(16, SizeSource::Bounded),
+    FirstSize::new(8, SizeSource::Bounded),
+    FirstSize::new(4, SizeSource::Bounded),
+];
+
+/// A size on which lengths depend, and no number of threads.
+const LENGTH_SIZE: FirstSize = FirstSize::new(64, SizeSource::Bounded);
 
 /// Elements of the largest buffer that a first file has: beyond it, an index was misread.
 const MOST_ELEMENTS: i128 = 1 << 26;
@@ -40,7 +52,7 @@ const MOST_ELEMENTS: i128 = 1 << 26;
 const MOST_THREADS: i128 = 1 << 18;
 
 /// Does a launch have a sensible number of threads, if all sizes are this?
-fn threads(k: &KernelKnowledge, size: u32) -> bool {
+fn threads(k: &KernelKnowledge, size: u64) -> bool {
     // Threads that share an item.
     let shared = k.extents.axes.contains(&IndexMeaning::Shared);
     let mut all: i128 = if shared { 128 } else { 1 };
@@ -64,20 +76,6 @@ pub struct KernelKnowledge {
     pub extents: Extents,
     /// What it says of its blocks.
     pub bounds: BlockBounds,
-}
-
-/// The text of a workload file, and what a reader has to look at.
-pub struct Skeleton {
-    /// The file.
-    pub text: String,
-    /// Lines of the file that are guesses.
-    pub guesses: usize,
-    /// Launch parameters (`bx`, `by`, `bz`) whose values nothing in the source requires.
-    pub free_axes: Vec<String>,
-    /// Threads of a block, at most.
-    pub most_threads: i128,
-    /// Threads that a block has to be a multiple of.
-    pub multiple: i128,
 }
 
 /// What an element is, as a workload file says it.
@@ -192,8 +190,7 @@ fn pointers(k: &KernelInfo) -> Vec<Pointer<'_>> {
 
 struct Writer<'k> {
     known: &'k [KernelKnowledge],
-    /// Sizes: name, default.
-    sizes: BTreeMap<String, u32>,
+    sizes: BTreeMap<String, FirstSize>,
     /// Lengths of buffers: an expression, and whether the code tells it.
     lengths: BTreeMap<String, (String, bool)>,
     blocks: BlockChoices,
@@ -203,7 +200,7 @@ struct Writer<'k> {
 impl Writer<'_> {
     fn guess(&mut self, what: &str) -> String {
         self.guesses += 1;
-        format!("   # a guess: {what}")
+        guess_note(what)
     }
 
     /// Sizes are the integer parameters that something is as long as.
@@ -211,9 +208,8 @@ impl Writer<'_> {
         for k in self.known {
             let used = k.extents.threads.iter().flatten().count();
             // Also of a kernel with one dimension and `n * n` threads.
-            let fits = [ROW, SIDES[0], SIDES[1], 16, 8, 4]
-                .into_iter()
-                .find(|w| threads(k, *w));
+            let mut sizes = [ROW].into_iter().chain(SIDES).chain(SMALL);
+            let fits = sizes.find(|s| threads(k, s.value));
             let wide = fits.unwrap_or(match used {
                 0 | 1 => ROW,
                 2 => SIDES[0],
@@ -227,7 +223,7 @@ impl Writer<'_> {
             for p in k.extents.reach.values().filter_map(|r| r.bytes.as_ref()) {
                 for at in p.arguments() {
                     let name = symbol(&k.kernel, at);
-                    self.sizes.entry(name).or_insert(64);
+                    self.sizes.entry(name).or_insert(LENGTH_SIZE);
                 }
             }
         }
@@ -267,7 +263,7 @@ impl Writer<'_> {
     /// The value of an expression, with the sizes as they are.
     fn value(&self, text: &str) -> Option<i128> {
         let e = Expr::parse(text).ok()?;
-        let value = e.eval(|n| self.sizes.get(n).map(|v| Number::Int(i128::from(*v))));
+        let value = e.eval(|n| self.sizes.get(n).map(|v| Number::Int(i128::from(v.value))));
         match value {
             Ok(Number::Int(v)) => Some(v),
             _ => None,
@@ -294,34 +290,26 @@ pub fn skeleton(
     w.find_sizes();
     w.find_lengths();
     let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
-    let mut out = format!("source = {}\n", quoted(source));
+    let mut head = format!("source = {}\n", quoted(source));
     if !flags.is_empty() {
         let all: Vec<String> = flags.iter().map(|f| quoted(f)).collect();
-        let _ = writeln!(out, "flags  = [{}]", all.join(", "));
+        let _ = writeln!(head, "flags  = [{}]", all.join(", "));
     }
-    let _ = writeln!(
-        out,
-        "seed   = 1\n\n[sizes]                    # small enough for a reference on the CPU; --size n=... replaces one"
-    );
-    for (name, value) in &w.sizes {
-        let _ = writeln!(out, "{name} = {value}");
-    }
-    w.buffers(&mut out);
-    w.globals(&mut out, globals);
+    head.push_str("seed   = 1\n\n");
+    let mut body = Body::default();
+    w.buffers(&mut body);
+    w.globals(&mut body, globals);
     for k in known {
-        w.launch(&mut out, k);
-    }
-    if !w.blocks.axes().is_empty() {
-        let _ = writeln!(
-            out,
-            "\n[launch_space]             # threads of a block, for tuning"
-        );
-        w.blocks.write(&mut out, macros);
+        w.launch(&mut body, k);
     }
     let g = w.guess("what your results have to be good for");
-    let _ = writeln!(out, "\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}");
     Skeleton {
-        text: out,
+        head,
+        sizes_note: "small enough for a reference on the CPU; --size n=... replaces one".into(),
+        sizes: w.sizes,
+        body,
+        space: w.blocks.launch_space(macros),
+        acceptance: format!("\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}\n"),
         guesses: w.guesses,
         free_axes: w.blocks.free_axes(),
         most_threads: w.blocks.most_threads,

@@ -18,6 +18,7 @@ pub mod reference;
 pub mod report;
 pub mod studies;
 pub mod table;
+pub mod tradeoff;
 
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::{DeviceInfo, ExecError};

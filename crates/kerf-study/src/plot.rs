@@ -2,8 +2,8 @@
 mod axes;
 
 use crate::measured::{StudyMetric, StudyRow};
-use axes::{Axes, HEAD, HEIGHT, WIDTH, escape, marker, style};
-use std::fmt::Write;
+use axes::{Axes, HEAD, HEIGHT, WIDTH, marker, style};
+use kerf_svg::{Svg, line, text};
 
 /// The axis that points run along.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,33 +108,28 @@ impl Plot {
         let per_line = ((width - 40.0) / 150.0).floor().max(1.0) as usize;
         let below = labels.len().div_ceil(per_line) as f64 * 18.0 + 14.0;
         let height = HEAD + rows as f64 * HEIGHT + below;
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\" fill=\"#111827\">\n<title>{0}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n<text x=\"{1:.1}\" y=\"22\" text-anchor=\"middle\" font-size=\"13\" font-weight=\"bold\">{0}</text>\n",
-            escape(&self.title),
-            width / 2.0
-        );
+        let mut svg = Svg::new(width, height, 11.0);
+        svg.title(&self.title);
+        let title = text(width / 2.0, 22.0, &self.title).middle();
+        svg.add(title.font_size(13.0).bold());
         for (i, p) in self.panels.iter().enumerate() {
             let (x, y) = ((i % 2) as f64 * WIDTH, HEAD + (i / 2) as f64 * HEIGHT);
-            let _ = writeln!(out, "<g transform=\"translate({x} {y})\">");
-            let axes = Axes::new(p);
-            axes.frame(&mut out);
-            axes.lines(&mut out);
-            out += "</g>\n";
+            svg.group(x, y, |svg| {
+                let axes = Axes::new(p);
+                axes.frame(svg);
+                axes.lines(svg);
+            });
         }
         for (i, label) in labels.iter().enumerate() {
             let (colour, dashes, kind) = style(label, i);
             let x = 30.0 + (i % per_line) as f64 * 150.0;
             let y = HEAD + rows as f64 * HEIGHT + 8.0 + (i / per_line) as f64 * 18.0;
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.1} {y:.1}h28\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>{}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                marker(kind, x + 14.0, y, colour, false),
-                x + 34.0,
-                y + 4.0,
-                escape(label)
-            );
+            let sample = line((x, y), (x + 28.0, y)).stroke(colour);
+            svg.add(sample.stroke_width(1.6).dashes(dashes));
+            svg.add(marker(kind, x + 14.0, y, colour, false));
+            svg.add(text(x + 34.0, y + 4.0, label));
         }
-        out + "</svg>\n"
+        svg.finish()
     }
 }
 

@@ -9,5 +9,6 @@ pub mod lud;
 pub mod matrix;
 pub mod mixed_throughput;
 pub mod products;
+pub mod scaling;
 pub mod sfu_functions;
 pub mod summation;

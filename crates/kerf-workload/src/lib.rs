@@ -3,7 +3,6 @@
 pub mod accept;
 pub mod bits;
 pub mod digest;
-pub mod elem;
 pub mod expand;
 pub mod expr;
 pub mod file;
@@ -13,12 +12,12 @@ pub mod limits;
 mod lines;
 pub mod macros;
 pub mod mistakes;
-pub mod npy;
 pub mod number;
-pub mod scalar;
 pub mod space;
 pub mod suggest;
 pub mod workload;
+
+pub use kerf_npy::{self as npy, elem, scalar};
 
 pub use accept::{Accept, Criterion, Metric};
 pub use digest::digest;

@@ -4,21 +4,21 @@
 /// takes time with the product of the lengths.
 const LONGEST: usize = 40;
 
-/// The candidate a mistyped word most likely stands for, if any is near enough.
+/// The candidate a mistyped word most likely stands for, if any is near enough: by insertions, deletions, substitutions and
+/// swaps of neighbours, letter case ignored.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.chars().collect();
-    let allowed = match word.len() {
+    let length = word.chars().count();
+    let allowed = match length {
         0 | 1 => 0,
         n => (n / 3).max(1),
     };
-    candidates
-        .into_iter()
-        .filter_map(|c| {
-            let letters: Vec<char> = c.chars().collect();
-            let far = distance(&word, &letters)?;
-            (far <= allowed).then_some((far, c))
-        })
-        .min_by_key(|&(far, _)| far)
+    let word = word.to_ascii_lowercase();
+    let distance = |c: &str| strsim::osa_distance(&word, &c.to_ascii_lowercase());
+    let short = |c: &&str| length <= LONGEST && c.chars().count() <= LONGEST;
+    let all = candidates.into_iter().filter(short);
+    all.map(|c| (distance(c), c))
+        .filter(|(far, _)| *far <= allowed)
+        .min_by_key(|(far, _)| *far)
         .map(|(_, c)| c)
 }
 
@@ -28,30 +28,6 @@ pub fn did_you_mean<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     nearest(word, candidates).map(|c| format!("did you mean `{c}`?"))
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours from `a` to `b`, letter case
-/// ignored; `None` if either word is too long to compare.
-fn distance(a: &[char], b: &[char]) -> Option<usize> {
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return None;
-    }
-    let same = |x: char, y: char| x.eq_ignore_ascii_case(&y);
-    let mut two_back: Vec<usize> = Vec::new();
-    let mut back: Vec<usize> = (0..=b.len()).collect();
-    for (i, &x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, &y) in b.iter().enumerate() {
-            let cost = usize::from(!same(x, y));
-            let mut best = (back[j] + cost).min(back[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && same(x, b[j - 1]) && same(a[i - 1], y) {
-                best = best.min(two_back[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        two_back = std::mem::replace(&mut back, row);
-    }
-    back.last().copied()
 }
 
 #[cfg(test)]

@@ -17,6 +17,50 @@ Made by kerf bundle. Needs NVIDIA's driver and x86-64 Linux with glibc 2.36 or l
   ./kerf study NAME --device cuda             repeat a published experiment (./kerf study list)
 ";
 
+/// Each workload of a bundle has a name of its own.
+fn check_names(workloads: &[PathBuf]) -> Result<(), Failure> {
+    for (i, w) in workloads.iter().enumerate() {
+        let same = |o: &&PathBuf| o.file_stem() == w.file_stem();
+        if let Some(o) = workloads[..i].iter().find(same) {
+            let stem = w.file_stem().unwrap_or_default().to_string_lossy();
+            return Err(Failure::new(format!(
+                "two workloads are named {stem}: {} and {}",
+                o.display(),
+                w.display()
+            ))
+            .help("give each workload once; rename one of two that have the same name"));
+        }
+    }
+    Ok(())
+}
+
+/// Packs workloads; gives the script that runs them, and what was done.
+fn pack_all(
+    tools: &Toolchain,
+    workloads: &[PathBuf],
+    dir: &Path,
+) -> Result<(String, String), Failure> {
+    let mut script = String::from(
+        "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",
+    );
+    let mut told = String::new();
+    let work = Work::in_parts(workloads.len(), "packing");
+    for (i, w) in workloads.iter().enumerate() {
+        work.now(format!("packing {}", w.display()));
+        work.done(i);
+        guard::survives(w)?;
+        let name = pack(tools, w, dir)?;
+        script.push_str(&format!(
+            "./kerf run '{}' --device cuda --reference \"$@\" || status=$?\n",
+            name.replace('\'', "'\\''")
+        ));
+        told.push_str(&format!("packed {}\n", w.display()));
+    }
+    drop(work);
+    script.push_str("exit $status\n");
+    Ok((script, told))
+}
+
 /// Makes the folder. It is built under a temporary name and renamed, so that it is whole or absent.
 pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, Failure> {
     let refused = |path: &Path, why: &dyn std::fmt::Display| {
@@ -42,18 +86,7 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
     if !base.is_dir() {
         return Err(refused(out, &format!("{} is not a folder", base.display())));
     }
-    for (i, w) in workloads.iter().enumerate() {
-        let same = |o: &&PathBuf| o.file_stem() == w.file_stem();
-        if let Some(o) = workloads[..i].iter().find(same) {
-            let stem = w.file_stem().unwrap_or_default().to_string_lossy();
-            return Err(Failure::new(format!(
-                "two workloads are named {stem}: {} and {}",
-                o.display(),
-                w.display()
-            ))
-            .help("give each workload once; rename one of two that have the same name"));
-        }
-    }
+    check_names(workloads)?;
     let dir = tempfile::tempdir_in(base).map_err(|e| refused(out, &e))?;
     let lib = tools.libdevice.as_ref().ok_or_else(|| {
         Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
@@ -72,24 +105,7 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
             )
         })
     };
-    let mut script = String::from(
-        "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",
-    );
-    let mut told = String::new();
-    let work = Work::in_parts(workloads.len(), "packing");
-    for (i, w) in workloads.iter().enumerate() {
-        work.now(format!("packing {}", w.display()));
-        work.done(i);
-        guard::survives(w)?;
-        let name = pack(tools, w, dir.path())?;
-        script.push_str(&format!(
-            "./kerf run '{}' --device cuda --reference \"$@\" || status=$?\n",
-            name.replace('\'', "'\\''")
-        ));
-        told.push_str(&format!("packed {}\n", w.display()));
-    }
-    drop(work);
-    script.push_str("exit $status\n");
+    let (script, told) = pack_all(tools, workloads, dir.path())?;
     copy(&exe, "kerf")?;
     copy(lib, "libdevice.10.bc")?;
     let write = |name: &str, text: &str| {

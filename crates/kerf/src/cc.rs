@@ -51,7 +51,7 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
     }
     let openmp = std::env::var_os("KERF_OPENMP").filter(|p| !p.is_empty());
     let openmp = openmp.map(PathBuf::from);
-    let beside = |file: &Path| keep::beside(&tools, file);
+    let beside = |file: &Path| keep::beside(&tools, file).map_err(|e| e.to_string());
     let device_code = |unit: &DeviceUnit| kerf_ir::device_code::pack(unit, Some(&beside));
     let told = cc::run(
         &tools,

@@ -5,10 +5,8 @@ mod diff;
 mod list;
 mod marks;
 mod occupancy;
-mod picture;
 mod sfu;
 mod show;
-mod svg;
 mod tables;
 
 use crate::fail::Failure;

@@ -1,13 +1,8 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
-mod done;
-mod engine;
-mod journal;
 mod libm;
-mod running;
 mod search;
 mod show;
 mod small;
-mod spread;
 mod verify;
 
 pub use libm::read as read_list;
@@ -15,6 +10,7 @@ pub use libm::read as read_list;
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::output::{Format, Style};
+use crate::parse::ArgumentError;
 use kerf_hardround::format::{BinaryFormat as Number, FORMATS, parse};
 use kerf_hardround::function::{ElementaryFunction, FUNCTIONS, LARGEST_POWER};
 use kerf_hardround::search::Isa;
@@ -87,21 +83,22 @@ struct SearchArgs {
     yes: bool,
 }
 
-fn parse_number(s: &str) -> Result<f64, String> {
-    parse(s).ok_or_else(|| "expected a number that f64 has, such as 1.5 or 0x1.8p+0".into())
+fn parse_number(s: &str) -> Result<f64, ArgumentError> {
+    let expected = "a number that f64 has, such as 1.5 or 0x1.8p+0";
+    parse(s).ok_or_else(|| ArgumentError::expected(expected))
 }
 
-fn parse_format(s: &str) -> Result<Number, String> {
+fn parse_format(s: &str) -> Result<Number, ArgumentError> {
     let names = FORMATS.map(|f| f.name).join(", ");
-    Number::find(s).ok_or_else(|| format!("expected one of {names}"))
+    Number::find(s).ok_or_else(|| ArgumentError::expected(format!("one of {names}")))
 }
 
-fn parse_isa(s: &str) -> Result<Isa, String> {
+fn parse_isa(s: &str) -> Result<Isa, ArgumentError> {
     let all = Isa::all();
     let found = all.iter().find(|i| i.name() == s);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|i| i.name()).collect();
-        format!("this processor has {}", names.join(", "))
+        ArgumentError::OtherIsa(names.join(", "))
     })
 }
 

@@ -1,19 +1,17 @@
 //! `kerf init`: a first workload file for a kernel, tried once.
-mod edits;
-mod trial;
-
 use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, note, say};
 use crate::progress;
+use crate::run::report_of;
 use crate::toolchain;
-use kerf_ir::kernels::GlobalInfo;
-use kerf_ir::{extent, kernels, program};
+use kerf_ir::program;
 use kerf_llvm::Module;
 use kerf_run::job::Job;
-use kerf_run::skeleton::{KernelKnowledge, skeleton};
+use kerf_run::skeleton::{
+    KernelKnowledge, KernelsError, TrialOutcome, kernel_knowledge, settle, skeleton, used_globals,
+};
 use std::path::{Path, PathBuf};
-use trial::{Outcome, Trial};
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -50,49 +48,23 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
 
 /// The kernels to launch, with what their code tells.
 fn chosen(a: &Args, m: &Module) -> Result<Vec<KernelKnowledge>, Failure> {
-    let all = kernels::kernels(m);
-    if all.is_empty() {
-        return Err(Failure::new(format!("{} has no kernel", a.file.display()))
-            .help("a template counts once it is instantiated: launch it somewhere in the file, or write `template __global__ void k<double>(...);`"));
-    }
-    let chosen = match a.kernel.is_empty() {
-        true => all.clone(),
-        false => {
-            let find = |name: &String| kernels::find(&all, name).cloned();
-            let found: Result<Vec<_>, _> = a.kernel.iter().map(find).collect();
-            found.map_err(|there| {
-                Failure::new("a kernel of that name is not in the file")
-                    .help(format!("there are {}", there.join(", ")))
-            })?
+    kernel_knowledge(m, &a.kernel).map_err(|e| match e {
+        KernelsError::None => Failure::new(format!("{} has no kernel", a.file.display()))
+            .help("a template counts once it is instantiated: launch it somewhere in the file, or write `template __global__ void k<double>(...);`"),
+        KernelsError::Unknown { ref known } => {
+            Failure::new(e.to_string()).help(format!("there are {}", known.join(", ")))
         }
-    };
-    let known = chosen.into_iter().filter_map(|kernel| {
-        let function = m.function(&kernel.symbol)?;
-        Some(KernelKnowledge {
-            extents: extent::extents(m, function),
-            bounds: kernels::block_bounds(m, function),
-            kernel,
-        })
-    });
-    Ok(known.collect())
-}
-
-/// Variables that kernels use.
-fn used_globals(m: &Module, known: &[KernelKnowledge]) -> Vec<GlobalInfo> {
-    let used: Vec<String> = known
-        .iter()
-        .filter_map(|k| m.function(&k.kernel.symbol))
-        .flat_map(kernels::used_globals)
-        .map(|g| g.name())
-        .collect();
-    let mut globals = kernels::globals(m);
-    globals.retain(|g| used.contains(&g.symbol));
-    globals
+    })
 }
 
 /// Says what was written, and whether it runs.
-fn report(path: &Path, guesses: usize, outcome: &Outcome, format: Format) -> Result<(), Failure> {
-    let Outcome { problem, one_block } = outcome;
+fn report(
+    path: &Path,
+    guesses: usize,
+    outcome: &TrialOutcome,
+    format: Format,
+) -> Result<(), Failure> {
+    let TrialOutcome { problem, one_block } = outcome;
     if format == Format::Json {
         return say(&format!(
             "{}\n",
@@ -150,7 +122,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         &numbers,
     );
     if print {
-        say(&s.text)?;
+        say(&s.text())?;
         return Ok(0);
     }
     if path.exists() && !a.force {
@@ -162,7 +134,11 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         memcheck: Some(kerf_exec::cpu::SanitizeOptions::everything()),
         ..Job::plain(path.clone(), &tools)
     };
-    let outcome = Trial::new(job, &s.text)?.settle(&s)?;
-    report(&path, s.guesses, &outcome, format)?;
+    let guesses = s.guesses;
+    let outcome = settle(s, job, &report_of).map_err(|e| {
+        Failure::new(format!("cannot write {}: {e}", path.display()))
+            .help("choose another place with --out")
+    })?;
+    report(&path, guesses, &outcome, format)?;
     Ok(0)
 }

@@ -30,16 +30,30 @@ fn in_cache(tools: &Toolchain, bytes: &[u8]) -> Option<PathBuf> {
     Some(dir.join(format!("kept-{key}")))
 }
 
+/// Why code could not be added to a packed program.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// A file or the other process.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The other process said why.
+    #[error("{0}")]
+    Refused(String),
+    /// It ended without a word, as LLVM does where it gives up.
+    #[error("LLVM ended ({0:?})")]
+    Ended(Option<i32>),
+}
+
 /// Adds code to a packed program, in another process.
-pub fn beside(tools: &Toolchain, file: &Path) -> Result<(), String> {
-    let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
+pub fn beside(tools: &Toolchain, file: &Path) -> Result<(), KeepError> {
+    let bytes = std::fs::read(file)?;
     let cached = in_cache(tools, &bytes);
     if let Some(old) = cached.as_ref().and_then(|c| std::fs::read(c).ok())
         && blob::read(&old).is_ok()
     {
-        return std::fs::write(file, old).map_err(|e| e.to_string());
+        return Ok(std::fs::write(file, old)?);
     }
-    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    let exe = std::env::current_exe()?;
     let r = Command::new(exe)
         .arg0("kerf")
         .args(["cc", WORD])
@@ -47,8 +61,7 @@ pub fn beside(tools: &Toolchain, file: &Path) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .output()
-        .map_err(|e| e.to_string())?;
+        .output()?;
     if r.status.success() {
         if let Some(c) = cached {
             // A cache that cannot be written costs time, nothing else.
@@ -61,8 +74,8 @@ pub fn beside(tools: &Toolchain, file: &Path) -> Result<(), String> {
     let line = text.lines().find(|l| !l.trim().is_empty());
     let line = line.unwrap_or_default().trim_start_matches("error: ");
     Err(match (line.is_empty(), r.status.code()) {
-        (false, _) => line.to_owned(),
-        (true, code) => format!("LLVM ended ({code:?})"),
+        (false, _) => KeepError::Refused(line.to_owned()),
+        (true, code) => KeepError::Ended(code),
     })
 }
 

@@ -189,6 +189,12 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
         say(&format!("{v:#}\n"))?;
         return Ok(0);
     }
+    say(&comparison(&all).render(style))?;
+    Ok(0)
+}
+
+/// Kernels, and means over them.
+fn comparison(all: &[compare::Compared]) -> Table {
     let columns = [
         "kernel",
         "shapes",
@@ -208,7 +214,7 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
     ];
     let mut t = Table::new(2, columns);
     let percent = |x: f64| format!("{:.1} %", 100.0 * x);
-    for c in &all {
+    for c in all {
         let [x, y, z] = c.best;
         t.row([
             shortened(&c.kernel),
@@ -247,6 +253,5 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
         String::new(),
         "geometric means of time over best; mean cost".into(),
     ]);
-    say(&t.render(style))?;
-    Ok(0)
+    t
 }

@@ -264,7 +264,10 @@ fn dispatch(
         Command::LaunchCompare(a) => launch_table::compare(&a, format, style),
         Command::LaunchWork(a) => launch_table::work(a),
         Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),
-        Command::SweepWorker => Ok(study::tradeoff::serve()),
+        Command::SweepWorker => {
+            kerf_study::tradeoff::serve();
+            Ok(0)
+        }
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { out } => shell::man(out.as_deref()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), format, style),

@@ -108,9 +108,51 @@ fn number(v: &Value) -> String {
     }
 }
 
-fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, String> {
+/// Why a launch, or a whole run, gives no workload.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A file.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// A file of the run.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The trace is damaged.
+    #[error(transparent)]
+    Trace(#[from] serde_json::Error),
+    /// A buffer cannot be written.
+    #[error(transparent)]
+    Npy(#[from] npy::NpyError),
+    /// The runtime could not record it.
+    #[error("{0}")]
+    Unusable(String),
+    /// A type that workloads do not have.
+    #[error("there is no type {0}")]
+    Type(String),
+    /// Structs of several types.
+    #[error("a buffer of structs with fields of several types cannot be recorded yet")]
+    Struct,
+    /// A pointer between two elements.
+    #[error("an argument points {offset} bytes into a buffer of {element}-byte elements")]
+    Unaligned {
+        /// Where it points.
+        offset: u64,
+        /// Bytes of an element.
+        element: u64,
+    },
+    /// Nothing to compare.
+    #[error("its launches changed nothing")]
+    NothingChanged,
+}
+
+fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, RecordError> {
     if let Some(fields) = v["struct"].as_array() {
-        let all: Result<Vec<String>, String> = fields.iter().map(|f| argument(f, size)).collect();
+        let all: Result<Vec<String>, _> = fields.iter().map(|f| argument(f, size)).collect();
         return Ok(format!("{{ struct = [{}] }}", all?.join(", ")));
     }
     let Some(n) = v["buffer"].as_u64() else {
@@ -122,14 +164,15 @@ fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, Str
         o if o.is_multiple_of(size) => {
             Ok(format!("{{ buffer = \"b{n}\", offset = {} }}", o / size))
         }
-        o => Err(format!(
-            "an argument points {o} bytes into a buffer of {size}-byte elements"
-        )),
+        offset => Err(RecordError::Unaligned {
+            offset,
+            element: size,
+        }),
     }
 }
 
 /// Writes one launch as a workload, `name`.toml.
-fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<(), String> {
+fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<(), RecordError> {
     let list = |v: &Value| {
         let all: Vec<String> = v
             .as_array()
@@ -156,21 +199,18 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         } else {
             ("u8".into(), 1)
         };
-        let data = std::fs::read(from.join(words(&b["file"]))).map_err(|e| e.to_string())?;
+        let data = std::fs::read(from.join(words(&b["file"])))?;
         let npy_name = format!("{name}-{i}.npy");
         let is_struct = kind.starts_with('[');
         let elem = match is_struct {
             true => ElemType::parse("u8"),
             false => ElemType::parse(&kind),
         }
-        .ok_or_else(|| format!("there is no type {kind}"))?;
+        .ok_or_else(|| RecordError::Type(kind.clone()))?;
         if is_struct {
-            return Err(
-                "a buffer of structs with fields of several types cannot be recorded yet".into(),
-            );
+            return Err(RecordError::Struct);
         }
-        npy::write(&to.join(&npy_name), &elem, &[bytes / size], &data)
-            .map_err(|e| e.to_string())?;
+        npy::write(&to.join(&npy_name), &elem, &[bytes / size], &data)?;
         let label = match b["allocation"].as_u64() {
             Some(n) => format!("b{n}"),
             None => format!("v{i}"),
@@ -190,14 +230,14 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         }
     }
     if !any {
-        return Err("its launches changed nothing".into());
+        return Err(RecordError::NothingChanged);
     }
     let size = |n: u64| {
         let hit = buffers.iter().find(|b| b["allocation"].as_u64() == Some(n));
         hit.map_or(1, |b| element(b).1)
     };
     let args = r["args"].as_array().into_iter().flatten();
-    let args: Result<Vec<String>, String> = args.map(|a| argument(a, size)).collect();
+    let args: Result<Vec<String>, _> = args.map(|a| argument(a, size)).collect();
     let _ = writeln!(t, "\n[[launch]]\nkernel = \"{}\"", words(&r["symbol"]));
     let _ = writeln!(
         t,
@@ -209,7 +249,7 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         let _ = writeln!(t, "shared = {}", r["shared"]);
     }
     let _ = writeln!(t, "args = [{}]", args?.join(", "));
-    kerf_files::write_whole(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
+    Ok(kerf_files::write_whole(to.join(format!("{name}.toml")), t)?)
 }
 
 /// A launch that was recorded.
@@ -219,18 +259,20 @@ pub struct Launch {
     /// Its symbol.
     pub symbol: String,
     /// The workload's name, or why there is none.
-    pub workload: Result<String, String>,
+    pub workload: Result<String, RecordError>,
 }
 
 /// Writes the recorded launches of a traced run as workloads, beside the code.
-pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, String> {
+pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, RecordError> {
     let path = from.join("trace.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let trace: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let text = std::fs::read_to_string(&path);
+    let text = text.map_err(|source| RecordError::File { path, source })?;
+    let trace: Value = serde_json::from_str(&text)?;
     for u in trace["units"].as_array().into_iter().flatten() {
         let name = words(&u["bitcode"]);
-        std::fs::copy(from.join(name), to.join(name))
-            .map_err(|e| format!("{}: {e}", to.join(name).display()))?;
+        let path = to.join(name);
+        std::fs::copy(from.join(name), &path)
+            .map_err(|source| RecordError::File { path, source })?;
     }
     let mut count = std::collections::BTreeMap::new();
     let all = trace["recorded"].as_array().map_or(&[][..], Vec::as_slice);
@@ -241,7 +283,7 @@ pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, String> {
         *n += 1;
         let unit = format!("unit-{}.bc", r["unit"]);
         let workload = match r["unusable"].as_str() {
-            Some(why) => Err(why.to_owned()),
+            Some(why) => Err(RecordError::Unusable(why.to_owned())),
             None => write(r, &unit, from, to, &name).map(|()| name),
         };
         Launch {
@@ -290,7 +332,7 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     }
     std::fs::create_dir_all(&a.out).map_err(|e| fail(&a.out, &e))?;
     let mut told = String::new();
-    for l in workloads(scratch.path(), &a.out).map_err(Failure::new)? {
+    for l in workloads(scratch.path(), &a.out).map_err(|e| Failure::new(e.to_string()))? {
         match l.workload {
             Ok(name) => {
                 let _ = writeln!(told, "{}", a.out.join(format!("{name}.toml")).display());

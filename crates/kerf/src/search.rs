@@ -8,6 +8,7 @@ mod show;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::parse::{ArgumentError, parse_if};
 use crate::progress::Work;
 use crate::table::Table;
 use kerf_search::recorded::RecordedSpace;
@@ -77,9 +78,9 @@ struct ReplayArgs {
     objective: Option<String>,
 }
 
-fn parse_many(s: &str) -> Result<usize, String> {
-    let n = s.parse().ok().filter(|n| (1..=MOST).contains(n));
-    n.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
+fn parse_many(s: &str) -> Result<usize, ArgumentError> {
+    let expected = format!("a number from 1 to {MOST}");
+    parse_if(s, |n| (1..=MOST).contains(n), expected)
 }
 
 /// Runs the command.

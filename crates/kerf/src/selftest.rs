@@ -62,37 +62,13 @@ pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     if let Some(dir) = &a.dump {
         return dump(a.seed, a.plans, dir);
     }
-    let o = Options {
-        count: a.count,
-        seed: a.seed,
-        plans: a.plans,
-        cuda: a.device == DeviceArg::Cuda,
-        ordinal: a.gpu,
-        seconds: a.seconds,
-        record: a.record,
-        against: a.against,
-    };
-    run(&crate::toolchain::discover("sm_90"), &o, format, style)
+    run(&crate::toolchain::discover("sm_90"), &a, format, style)
 }
 
-/// What to do.
-struct Options {
-    /// Kernels.
-    count: usize,
-    /// First seed.
-    seed: u64,
-    /// Change each kernel by a random plan.
-    plans: bool,
-    /// Also run on the GPU.
-    cuda: bool,
-    /// GPU number.
-    ordinal: i32,
-    /// Stop after this many seconds, with what was compared by then.
-    seconds: Option<u64>,
-    /// File to write digests to (the GPU's, where there is one).
-    record: Option<PathBuf>,
-    /// File to compare with.
-    against: Option<PathBuf>,
+impl Args {
+    fn cuda(&self) -> bool {
+        self.device == DeviceArg::Cuda
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -147,7 +123,10 @@ fn all(p: &PreparedRandom, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecErr
         .collect()
 }
 
-fn read_record(path: &PathBuf, plans: bool) -> Result<BTreeMap<(u64, usize), String>, Failure> {
+/// Digests of outputs, by seed and kernel.
+type Digests = BTreeMap<(u64, usize), String>;
+
+fn read_record(path: &PathBuf, plans: bool) -> Result<Digests, Failure> {
     let advice = "make a record with kerf selftest --record FILE";
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;
@@ -273,15 +252,15 @@ impl Tally {
         self.approx_kernels += usize::from(approx);
     }
 
-    fn human(&self, o: &Options, style: Style) -> String {
-        let with = match (o.cuda, &o.against) {
+    fn human(&self, a: &Args, style: Style) -> String {
+        let with = match (a.cuda(), &a.against) {
             (true, _) => "CPU executor against this GPU".to_owned(),
             (_, Some(p)) => format!("CPU executor against {}", p.display()),
             _ => "CPU executor alone (nothing compared)".to_owned(),
         };
-        let under = if o.plans { " under random plans" } else { "" };
+        let under = if a.plans { " under random plans" } else { "" };
         let mut text = format!("{with}: {} random kernels{under}\n", self.kernels);
-        if o.cuda || o.against.is_some() {
+        if a.cuda() || a.against.is_some() {
             let _ = writeln!(
                 text,
                 "  computed exactly as the hardware does: {} equal, {} different",
@@ -304,25 +283,25 @@ impl Tally {
 fn compare_all(
     comparison: &Comparison,
     lib: &[u8],
-    o: &Options,
+    a: &Args,
 ) -> Result<(Tally, Vec<Line>), Failure> {
     let arch = &comparison.tools.arch;
     let mut t = Tally::default();
     let mut lines = Vec::new();
-    let modules = o.count.div_ceil(PER_MODULE);
+    let modules = a.count.div_ceil(PER_MODULE);
     let clock = std::time::Instant::now();
     let mut told = clock.elapsed();
     // Where lines stay, those below are enough.
     let work = progress::live().then(|| Work::in_parts(modules * PER_MODULE, "kernels compared"));
     for i in 0..modules as u64 {
-        if o.seconds.is_some_and(|s| clock.elapsed().as_secs() >= s) {
+        if a.seconds.is_some_and(|s| clock.elapsed().as_secs() >= s) {
             break;
         }
-        let seed = o.seed.wrapping_add(i);
-        let p = identity::prepare(seed, PER_MODULE, lib, arch, o.plans)?;
+        let seed = a.seed.wrapping_add(i);
+        let p = identity::prepare(seed, PER_MODULE, lib, arch, a.plans)?;
         let (cpu, modelled) = on_cpu(&p)?;
-        let gpu = match o.cuda {
-            true => Some(on_cuda(&p, arch, o.ordinal, 4)?),
+        let gpu = match a.cuda() {
+            true => Some(on_cuda(&p, arch, a.gpu, 4)?),
             false => None,
         };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
@@ -335,7 +314,7 @@ fn compare_all(
                 kernel: k,
                 digest: digest(there.unwrap_or(&cpu[k])),
                 approx,
-                plan: o.plans,
+                plan: a.plans,
             });
         }
         if let Some(w) = &work {
@@ -359,23 +338,23 @@ fn compare_all(
 }
 
 /// Compares: 0 if every kernel without modelled operations agrees, 1 otherwise.
-fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+fn run(tools: &Toolchain, a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let lib = tools.libdevice.as_ref().ok_or_else(|| {
         Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
     })?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
-    let against = o.against.as_ref();
+    let against = a.against.as_ref();
     let comparison = Comparison {
         tools,
-        ordinal: o.ordinal,
-        record: against.map(|p| read_record(p, o.plans)).transpose()?,
+        ordinal: a.gpu,
+        record: against.map(|p| read_record(p, a.plans)).transpose()?,
     };
-    if let Some(path) = &o.record {
+    if let Some(path) = &a.record {
         // Asked before the work rather than after it.
         writable(path)?;
     }
-    let (t, lines) = compare_all(&comparison, &lib, o)?;
-    if let Some(path) = &o.record {
+    let (t, lines) = compare_all(&comparison, &lib, a)?;
+    if let Some(path) = &a.record {
         let text: Vec<String> = lines
             .iter()
             .filter_map(|l| serde_json::to_string(l).ok())
@@ -386,9 +365,9 @@ fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i
     match format {
         Format::Json => say(&format!(
             "{}\n",
-            serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "plans": o.plans, "tally": t })
+            serde_json::json!({ "schema": "kerf.selftest/1", "seed": a.seed, "plans": a.plans, "tally": t })
         ))?,
-        Format::Human | Format::Csv => say(&t.human(o, style))?,
+        Format::Human | Format::Csv => say(&t.human(a, style))?,
     }
     Ok(i32::from(t.different > 0))
 }

@@ -1,6 +1,6 @@
 //! `kerf study`: published experiments, repeated on this device.
 mod scaling;
-pub mod tradeoff;
+mod tradeoff;
 
 use crate::DeviceArg;
 use crate::fail::Failure;
@@ -11,6 +11,7 @@ use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_study::finding::FindingVerdict;
 use kerf_study::report::StudyReport;
+use kerf_study::tradeoff as sfu_tradeoff;
 use kerf_study::{STUDIES, Scale, Setup, StudyDevice, StudyError};
 use std::path::{Path, PathBuf};
 
@@ -61,30 +62,21 @@ pub struct Args {
 fn study_names() -> clap::builder::PossibleValuesParser {
     let names = kerf_study::names().into_iter();
     names
-        .chain([tradeoff::NAME, LIST])
+        .chain([sfu_tradeoff::NAME, LIST])
         .collect::<Vec<_>>()
         .into()
 }
 
 /// Runs the command.
 pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
-    if a.name == tradeoff::NAME {
-        let o = tradeoff::Options {
-            workloads: a.workloads,
-            gpu: (a.device == DeviceArg::Cuda).then_some(a.gpu),
-            quick: a.quick,
-            own_sizes: a.own_sizes,
-            calls: a.calls,
-            resume: a.resume,
-            out: a.out,
-        };
-        return tradeoff::run(&o, format, style);
+    if a.name == sfu_tradeoff::NAME {
+        return tradeoff::run(a, format, style);
     }
-    let name = a.name;
+    let name = &a.name;
     if a.own_sizes || a.calls || a.resume {
         return Err(Failure::new(format!(
             "--own-sizes, --calls and --resume are for {}, not for {name}",
-            tradeoff::NAME
+            sfu_tradeoff::NAME
         )));
     }
     if !a.workloads.is_empty() {
@@ -92,38 +84,7 @@ pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             "the study {name} has kernels of its own and takes no workloads"
         )));
     }
-    let o = Options {
-        name,
-        device: match a.device {
-            DeviceArg::Cpu => StudyDevice::Cpu,
-            DeviceArg::Cuda => StudyDevice::Cuda(a.gpu),
-        },
-        profile: a.profile,
-        scale: match (a.quick, a.large) {
-            (true, _) => Scale::Quick,
-            (_, true) => Scale::Large,
-            _ => Scale::Full,
-        },
-        seed: a.seed,
-        out: a.out,
-    };
-    run(&o, format, style)
-}
-
-/// What to do.
-struct Options {
-    /// A study, or [`LIST`].
-    name: String,
-    /// Where to run.
-    device: StudyDevice,
-    /// Profile, by name or file.
-    profile: Option<String>,
-    /// How large.
-    scale: Scale,
-    /// Seed of the inputs.
-    seed: u64,
-    /// Folder for files.
-    out: Option<PathBuf>,
+    run(&a, format, style)
 }
 
 impl From<StudyError> for Failure {
@@ -152,7 +113,7 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
             .collect();
         let mut all = all;
         all.push(serde_json::json!({
-            "name": tradeoff::NAME, "repeats": tradeoff::REPEATS, "needs_profile": false
+            "name": sfu_tradeoff::NAME, "repeats": sfu_tradeoff::REPEATS, "needs_profile": false
         }));
         let document = serde_json::json!({ "schema": "kerf.study-list/1", "studies": all });
         say(&format!("{document}\n"))?;
@@ -167,8 +128,8 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
         let name = style.bold(&format!("{:<16}", s.name));
         say(&format!("{name}  {}{how}\n", s.repeats))?;
     }
-    let name = style.bold(&format!("{:<16}", tradeoff::NAME));
-    say(&format!("{name}  {}\n", tradeoff::REPEATS))?;
+    let name = style.bold(&format!("{:<16}", sfu_tradeoff::NAME));
+    say(&format!("{name}  {}\n", sfu_tradeoff::REPEATS))?;
     Ok(0)
 }
 
@@ -234,26 +195,35 @@ fn show(report: &StudyReport, style: Style) -> String {
 }
 
 /// Runs the command.
-fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
-    if o.name == LIST {
+fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
+    if a.name == LIST {
         return list(format, style);
     }
-    if let Some(dir) = &o.out {
+    let device = match a.device {
+        DeviceArg::Cpu => StudyDevice::Cpu,
+        DeviceArg::Cuda => StudyDevice::Cuda(a.gpu),
+    };
+    let scale = match (a.quick, a.large) {
+        (true, _) => Scale::Quick,
+        (_, true) => Scale::Large,
+        _ => Scale::Full,
+    };
+    if let Some(dir) = &a.out {
         check_folder(dir)?;
     }
-    let needs_profile = STUDIES.iter().any(|s| s.name == o.name && s.needs_profile);
-    let profile = match (&o.profile, needs_profile) {
+    let needs_profile = STUDIES.iter().any(|s| s.name == a.name && s.needs_profile);
+    let profile = match (&a.profile, needs_profile) {
         (Some(name), true) => Some(crate::device::load(name)?),
         (Some(_), false) => {
             return Err(Failure::new(format!(
                 "the study {} runs kernels and reads no profile",
-                o.name
+                a.name
             ))
             .help("leave --profile away"));
         }
         (None, _) => None,
     };
-    let arch = match (o.device, needs_profile) {
+    let arch = match (device, needs_profile) {
         (StudyDevice::Cuda(ordinal), false) => format!("sm_{}", CudaExecutor::capability(ordinal)?),
         _ => "sm_90".to_owned(),
     };
@@ -268,21 +238,25 @@ fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
         }
     };
     let setup = Setup {
-        device: o.device,
+        device,
         arch,
         libdevice,
         profile,
-        seed: o.seed,
-        scale: o.scale,
-        progress: &|what| progress::status(&format!("{}: {what}", o.name)),
+        seed: a.seed,
+        scale,
+        progress: &|what| progress::status(&format!("{}: {what}", a.name)),
     };
-    let ran = kerf_study::run(&o.name, &setup);
+    let ran = kerf_study::run(&a.name, &setup);
     progress::clear();
     let mut report = ran?;
-    if o.name == kerf_study::studies::dilemma::NAME {
-        scaling::add(&mut report, o.scale)?;
+    if a.name == kerf_study::studies::dilemma::NAME {
+        let study = report.study;
+        kerf_study::studies::scaling::add(&mut report, scale, |processes, bits| {
+            progress::line(&format!("{study}: {processes} processes"));
+            scaling::search(processes, bits)
+        })?;
     }
-    if let Some(dir) = &o.out {
+    if let Some(dir) = &a.out {
         write_files(dir, &report)?;
         note(&format!("files in {}", dir.display()));
     }

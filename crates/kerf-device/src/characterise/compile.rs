@@ -1,11 +1,13 @@
 //! Probes compiled, assembled and looked at, on all cores.
 use super::CharacteriseOptions;
 use crate::operation::{Operation, find};
-use crate::probe::{self, Probe, sass};
+use crate::probe::sass::{self, Unplanned};
+use crate::probe::{self, Probe};
 use crate::profile::Sass;
-use kerf_exec::cuda;
+use kerf_exec::{ExecError, cuda};
+use kerf_llvm::LlvmError;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,41 +18,58 @@ pub(super) struct Ready {
     pub sass: Option<Sass>,
 }
 
-fn disassemble(tool: &PathBuf, binary: &[u8]) -> Result<String, String> {
-    let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
-    std::fs::write(file.path(), binary).map_err(|e| e.to_string())?;
-    let name = tool
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let flag = if name.starts_with("cuobjdump") {
-        "-sass"
-    } else {
-        "-c"
+/// Why a probe cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProbeFailure {
+    #[error(transparent)]
+    Compile(#[from] LlvmError),
+    #[error(transparent)]
+    Assemble(#[from] ExecError),
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+    #[error("{}: {source}", tool.display())]
+    Start {
+        tool: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{}: {message}", tool.display())]
+    Disassemble { tool: PathBuf, message: String },
+    #[error("rejected: {0}")]
+    Rejected(#[from] Box<Unplanned>),
+}
+
+fn disassemble(tool: &Path, binary: &[u8]) -> Result<String, ProbeFailure> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), binary)?;
+    let name = tool.file_name().unwrap_or_default().to_string_lossy();
+    let flag = match name.starts_with("cuobjdump") {
+        true => "-sass",
+        false => "-c",
     };
     let out = std::process::Command::new(tool)
         .arg(flag)
         .arg(file.path())
         .output()
-        .map_err(|e| format!("{}: {e}", tool.display()))?;
+        .map_err(|source| ProbeFailure::Start {
+            tool: tool.to_owned(),
+            source,
+        })?;
     if !out.status.success() {
-        return Err(format!(
-            "{}: {}",
-            tool.display(),
-            String::from_utf8_lossy(&out.stderr).trim()
-        ));
+        return Err(ProbeFailure::Disassemble {
+            tool: tool.to_owned(),
+            message: String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        });
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-fn ready(probe: Probe, o: &CharacteriseOptions) -> Result<Ready, String> {
-    let binary = cuda::link(&probe.ptx, o.ordinal).map_err(|e| e.to_string())?;
+fn ready(probe: Probe, o: &CharacteriseOptions) -> Result<Ready, ProbeFailure> {
+    let binary = cuda::link(&probe.ptx, o.ordinal)?;
     let sass = match &o.disassembler {
         None => None,
         Some(tool) => {
             let listing = disassemble(tool, &binary)?;
-            Some(sass::examine(&probe, &listing).map_err(|e| format!("rejected: {e}"))?)
+            Some(sass::examine(&probe, &listing)?)
         }
     };
     Ok(Ready {
@@ -60,7 +79,7 @@ fn ready(probe: Probe, o: &CharacteriseOptions) -> Result<Ready, String> {
     })
 }
 
-pub(super) type Compiled = BTreeMap<String, Result<Ready, String>>;
+pub(super) type Compiled = BTreeMap<String, Result<Ready, ProbeFailure>>;
 
 /// Compiles probes on all cores.
 pub(super) fn compile(
@@ -73,7 +92,7 @@ pub(super) fn compile(
     let all = Mutex::new(Compiled::new());
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let n = operations.len();
-    let build = |i: usize| -> Option<(String, Result<Ready, String>)> {
+    let build = |i: usize| -> Option<(String, Result<Ready, ProbeFailure>)> {
         let (key, built) = if let Some(op) = operations.get(i) {
             (op.key.clone(), probe::build(op, o.libraries, arch))
         } else if let Some(op) = operations.get(i - n) {
@@ -91,7 +110,7 @@ pub(super) fn compile(
         let result = match built {
             Ok(None) => return None,
             Ok(Some(p)) => ready(p, o),
-            Err(e) => Err(e.to_string()),
+            Err(e) => Err(e.into()),
         };
         Some((key, result))
     };

@@ -4,9 +4,9 @@
 //! array that only a block of its size fills, or by a template argument where the kernel has shared memory of a fixed size that
 //! nothing else explains. It is limited by `__launch_bounds__` and by shared arrays with a place for each thread. Kernels of one
 //! file share `bx`, `by` and `bz`; where what they require differs, it stands in their launches as numbers.
+use super::draft::BlockSpace;
 use super::macros::{by_macros, named_sizes};
 use super::{AXES, KernelKnowledge};
-use std::fmt::Write;
 
 /// Threads of a block on any GPU.
 const MOST_THREADS: i128 = 1024;
@@ -255,10 +255,14 @@ impl BlockChoices {
         (self.most_threads / most.max(1)).max(1)
     }
 
-    /// Writes the launch space: sizes to choose from along each axis; one where the kernels require it, several where a macro of
+    /// The launch space: sizes to choose from along each axis; one where the kernels require it, several where a macro of
     /// the source is that number.
-    pub(super) fn write(&self, out: &mut String, macros: &[(String, i64)]) {
+    pub(super) fn launch_space(&self, macros: &[(String, i64)]) -> BlockSpace {
         let axes = self.axes();
+        let mut space = BlockSpace::default();
+        if axes.is_empty() {
+            return space;
+        }
         let names: Vec<&str> = axes.iter().map(|a| AXES[*a]).collect();
         let fixed: Vec<Option<i128>> = axes
             .iter()
@@ -268,7 +272,7 @@ impl BlockChoices {
         if !axes.iter().any(required)
             && let Some(macros) = named_sizes(&fixed, macros)
         {
-            return by_macros(out, &names, &macros, self.most_threads);
+            return by_macros(&names, &macros, self.most_threads);
         }
         let (sizes, default) = usual_sizes(axes.len(), self.warps);
         let mut lists: Vec<Vec<i128>> = Vec::new();
@@ -286,16 +290,18 @@ impl BlockChoices {
                 false => format!("   # {why}"),
             };
             let all: Vec<String> = list.iter().map(ToString::to_string).collect();
-            let _ = writeln!(out, "{} = [{}]{note}", names[at], all.join(", "));
+            let values = format!("[{}]{note}", all.join(", "));
+            space.parameters.push((names[at].to_owned(), values));
             lists.push(list);
         }
         if fixed.iter().all(Option::is_some) {
-            return;
+            return space;
         }
         let wanted: Vec<i128> = (axes.iter().zip(default))
             .map(|(a, usual)| self.first_choice(*a, *usual, axes.len()))
             .collect();
-        self.rest(out, &names, &lists, &wanted);
+        space.conditions = self.conditions(&names, &lists, &wanted);
+        space
     }
 
     /// A first size along an axis: what the source suggests, else a usual one.
@@ -306,7 +312,8 @@ impl BlockChoices {
     }
 
     /// Constraints and the default.
-    fn rest(&self, out: &mut String, names: &[&str], lists: &[Vec<i128>], wanted: &[i128]) {
+    fn conditions(&self, names: &[&str], lists: &[Vec<i128>], wanted: &[i128]) -> Vec<String> {
+        let mut out = Vec::new();
         let product = names.join(" * ");
         let exact = self.all_threads.as_ref().and_then(|all| {
             let shape = shape_of(lists, all.threads)?;
@@ -314,11 +321,10 @@ impl BlockChoices {
         });
         let shape = match &exact {
             Some((all, shape)) => {
-                let _ = writeln!(
-                    out,
+                out.push(format!(
                     "constraints = [\"{product} == {}\"]   # {}",
                     all.threads, all.why
-                );
+                ));
                 shape.clone()
             }
             None => {
@@ -326,10 +332,9 @@ impl BlockChoices {
                 let why = why.map_or(String::new(), |w| format!("   # {w}"));
                 let (least, most) = (WARP.min(self.most_threads), self.most_threads);
                 if names.len() > 1 {
-                    let _ = writeln!(
-                        out,
+                    out.push(format!(
                         "constraints = [\"{product} >= {least}\", \"{product} <= {most}\"]{why}"
-                    );
+                    ));
                 }
                 within(lists, wanted, self.most_threads)
             }
@@ -339,7 +344,8 @@ impl BlockChoices {
             .zip(&shape)
             .map(|(n, v)| format!("{n} = {v}"))
             .collect();
-        let _ = writeln!(out, "default = {{ {} }}", start.join(", "));
+        out.push(format!("default = {{ {} }}", start.join(", ")));
+        out
     }
 }
 

@@ -1,4 +1,5 @@
 //! The buffers of a first workload file: their types, lengths and first content.
+use super::draft::{Body, BufferLength, LengthSource, Part};
 use super::{
     AXES, KernelKnowledge, MOST_ELEMENTS, Pointer, Writer, element, expression, named, pointers,
 };
@@ -137,7 +138,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    pub(super) fn buffers(&mut self, out: &mut String) {
+    pub(super) fn buffers(&mut self, out: &mut Body) {
         let mut done: Vec<String> = Vec::new();
         for k in self.known {
             for p in pointers(&k.kernel) {
@@ -150,7 +151,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    fn buffer(&mut self, out: &mut String, name: &str, p: &Pointer) {
+    fn buffer(&mut self, out: &mut Body, name: &str, p: &Pointer) {
         let uses = self.uses(name);
         let _ = writeln!(out, "\n[[buffer]]                 # {}", p.type_name);
         let _ = writeln!(out, "name = \"{name}\"");
@@ -170,12 +171,16 @@ impl<'k> Writer<'k> {
                 let _ = writeln!(out, "type = \"{t}\"{g}");
             }
         }
-        let (len, told) = self.lengths[name].clone();
-        let g = match told {
-            true => String::new(),
-            false => self.guess("how far the kernel reaches was not seen"),
-        };
-        let _ = writeln!(out, "len  = \"{len}\"{g}");
+        let (elements, told) = self.lengths[name].clone();
+        self.guesses += usize::from(!told);
+        out.0.push(Part::Length(BufferLength {
+            buffer: name.to_owned(),
+            elements,
+            source: match told {
+                true => LengthSource::Known,
+                false => LengthSource::Guessed,
+            },
+        }));
         let written = uses.iter().any(|u| u.2.written);
         if uses.iter().any(|u| u.2.read) || !written {
             let init = self.content(p, &uses);
@@ -208,7 +213,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    pub(super) fn globals(&mut self, out: &mut String, globals: &[GlobalInfo]) {
+    pub(super) fn globals(&mut self, out: &mut Body, globals: &[GlobalInfo]) {
         for g in globals {
             let Some(one) = g.scalars.first().filter(|s| s.kind != ScalarKind::Ptr) else {
                 continue;

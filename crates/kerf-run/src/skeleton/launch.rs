@@ -1,8 +1,12 @@
 //! The launches of a first workload file: grids, blocks and arguments.
+use super::draft::{Body, FirstArgument, Part};
 use super::{KernelKnowledge, Writer, expression, member_name, named};
 use kerf_ir::extent::{IndexMeaning, PointerSource};
 use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use std::fmt::Write;
+
+/// First guess of how often something is repeated.
+const ROUNDS: u32 = 10;
 
 /// Does a parameter say by its name how often something is repeated?
 fn counts(name: &str) -> bool {
@@ -81,68 +85,77 @@ impl Writer<'_> {
         block
     }
 
-    /// Arguments, and what was guessed of them.
-    fn arguments(&self, k: &KernelKnowledge) -> (Vec<String>, Vec<String>) {
-        let info = &k.kernel;
-        let mut args = Vec::new();
-        let mut notes = Vec::new();
-        for (at, p) in info.params.iter().enumerate() {
-            let name = named(&p.name);
-            args.push(match &p.kind {
-                ParamKind::Pointer {
-                    space: 3,
-                    element_bytes,
-                    ..
-                } => {
-                    notes.push(format!("an element of {} for each thread", p.name));
-                    let bytes = match element_bytes {
-                        0 => 8,
-                        n => *n,
-                    };
-                    format!("{{ local = \"bx * {bytes}\" }}")
-                }
-                ParamKind::Pointer { .. } => {
-                    let source = PointerSource::Parameter(at);
-                    format!("\"{}\"", self.buffer_of(info, source))
-                }
-                ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
-                    format!("\"{name}\"")
-                }
-                ParamKind::Scalar {
-                    scalar: ScalarKind::Float(_),
-                } => {
-                    notes.push(format!("{} = 1.0", p.name));
-                    "1.0".into()
-                }
-                ParamKind::Scalar { .. } => {
-                    let value = match k.extents.positions.contains(&at) {
-                        true => 0,
-                        false if counts(&p.name) => 10,
-                        false => 1,
-                    };
-                    notes.push(format!("{} = {value}", p.name));
-                    value.to_string()
-                }
-                ParamKind::Struct { fields, .. } => {
-                    let all: Vec<(String, bool)> =
-                        fields.iter().map(|f| self.field(info, at, f)).collect();
-                    if all.iter().any(|(_, told)| !told) {
-                        notes.push(format!("the numbers in {}", p.name));
-                    }
-                    let all: Vec<String> = all.into_iter().map(|f| f.0).collect();
-                    format!("{{ struct = [{}] }}", all.join(", "))
-                }
-            });
-        }
-        (args, notes)
+    fn arguments(&self, k: &KernelKnowledge) -> Vec<FirstArgument> {
+        let all = k.kernel.params.iter().enumerate();
+        all.map(|(at, p)| self.argument(k, at, p)).collect()
     }
 
-    pub(super) fn launch(&mut self, out: &mut String, k: &KernelKnowledge) {
+    fn argument(&self, k: &KernelKnowledge, at: usize, p: &Param) -> FirstArgument {
+        let info = &k.kernel;
+        let name = named(&p.name);
+        match &p.kind {
+            ParamKind::Pointer {
+                space: 3,
+                element_bytes,
+                ..
+            } => {
+                let bytes = match element_bytes {
+                    0 => 8,
+                    n => *n,
+                };
+                FirstArgument::Guess {
+                    text: format!("{{ local = \"bx * {bytes}\" }}"),
+                    note: format!("an element of {} for each thread", p.name),
+                }
+            }
+            ParamKind::Pointer { .. } => {
+                let source = PointerSource::Parameter(at);
+                FirstArgument::Known(format!("\"{}\"", self.buffer_of(info, source)))
+            }
+            ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
+                FirstArgument::Known(format!("\"{name}\""))
+            }
+            ParamKind::Scalar { scalar } => {
+                let position = k.extents.positions.contains(&at);
+                let value = match scalar {
+                    ScalarKind::Float(_) => "1.0",
+                    _ if position => "0",
+                    _ if counts(&p.name) => {
+                        return FirstArgument::Rounds {
+                            parameter: p.name.clone(),
+                            count: ROUNDS,
+                        };
+                    }
+                    _ => "1",
+                };
+                FirstArgument::Guess {
+                    text: value.to_owned(),
+                    note: format!("{} = {value}", p.name),
+                }
+            }
+            ParamKind::Struct { fields, .. } => {
+                let all: Vec<(String, bool)> =
+                    fields.iter().map(|f| self.field(info, at, f)).collect();
+                let told = all.iter().all(|f| f.1);
+                let all: Vec<String> = all.into_iter().map(|f| f.0).collect();
+                let text = format!("{{ struct = [{}] }}", all.join(", "));
+                match told {
+                    true => FirstArgument::Known(text),
+                    false => FirstArgument::Guess {
+                        text,
+                        note: format!("the numbers in {}", p.name),
+                    },
+                }
+            }
+        }
+    }
+
+    pub(super) fn launch(&mut self, out: &mut Body, k: &KernelKnowledge) {
         let info = &k.kernel;
         let (grid, unknown) = self.grid(k);
         let block = self.block(k);
         let block_note = self.blocks.literal_note(k);
-        let (args, notes) = self.arguments(k);
+        let args = self.arguments(k);
         let _ = writeln!(out, "\n[[launch]]");
         let name = self.own_name(info).replace('"', "\\\"");
         let _ = writeln!(out, "kernel = \"{name}\"");
@@ -158,10 +171,7 @@ impl Writer<'_> {
             let g = self.guess("bytes of dynamic shared memory");
             let _ = writeln!(out, "shared = 32768{g}");
         }
-        let g = match notes.is_empty() {
-            true => String::new(),
-            false => self.guess(&notes.join(", ")),
-        };
-        let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
+        self.guesses += usize::from(args.iter().any(|a| a.note().is_some()));
+        out.0.push(Part::Arguments(args));
     }
 }

@@ -1,5 +1,5 @@
 //! Block sizes that macros of the source stand for.
-use std::fmt::Write;
+use super::draft::BlockSpace;
 
 /// The macros that stand for the sizes of all axes, each the only one that is that number.
 pub(super) fn named_sizes<'m>(
@@ -15,7 +15,7 @@ pub(super) fn named_sizes<'m>(
 }
 
 /// Blocks that are as large as macros say along each axis.
-pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)], most: i128) {
+pub(super) fn by_macros(axes: &[&str], names: &[(&str, i128)], most: i128) -> BlockSpace {
     let mut macros = names.to_vec();
     macros.sort_unstable();
     macros.dedup();
@@ -26,17 +26,15 @@ pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)],
         let all: Vec<String> = all.iter().map(ToString::to_string).collect();
         all.join(", ")
     };
-    for (name, size) in &macros {
-        let list = values(*size);
-        let _ = writeln!(
-            out,
-            "{name} = [{list}]   # a number of the source, {size} there"
-        );
-    }
     let axes = || axes.iter().zip(names);
-    for (axis, (_, size)) in axes() {
-        let _ = writeln!(out, "{axis} = [{}]", values(*size));
-    }
+    let of_macros = macros.iter().map(|(name, size)| {
+        let list = values(*size);
+        let note = format!("   # a number of the source, {size} there");
+        ((*name).to_owned(), format!("[{list}]{note}"))
+    });
+    let of_axes =
+        axes().map(|(axis, (_, size))| ((*axis).to_owned(), format!("[{}]", values(*size))));
+    let parameters = of_macros.chain(of_axes).collect();
     let mut all: Vec<String> = axes().map(|(a, (n, _))| format!("{a} == {n}")).collect();
     let product: Vec<&str> = names.iter().map(|n| n.0).collect();
     let product = product.join(" * ");
@@ -47,10 +45,14 @@ pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)],
         format!("{product} <= {most}"),
     ]);
     let all: Vec<String> = all.iter().map(|c| format!("\"{c}\"")).collect();
-    let _ = writeln!(out, "constraints = [{}]", all.join(", "));
+    let constraints = format!("constraints = [{}]", all.join(", "));
     let own = macros.iter().map(|(n, size)| format!("{n} = {size}"));
     let own: Vec<String> = own
         .chain(axes().map(|(a, (_, size))| format!("{a} = {size}")))
         .collect();
-    let _ = writeln!(out, "default = {{ {} }}", own.join(", "));
+    let default = format!("default = {{ {} }}", own.join(", "));
+    BlockSpace {
+        parameters,
+        conditions: vec![constraints, default],
+    }
 }

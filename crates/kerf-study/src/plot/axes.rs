@@ -1,6 +1,6 @@
 //! One panel's axes, lines and markers.
 use super::{Panel, PlotAxis};
-use std::fmt::Write;
+use kerf_svg::{Element, Svg, circle, line, path, polyline, rect, text, upright_text};
 
 pub(super) const WIDTH: f64 = 460.0;
 pub(super) const HEIGHT: f64 = 330.0;
@@ -33,38 +33,24 @@ pub(super) fn style(label: &str, index: usize) -> (&'static str, &'static str, &
     }
 }
 
-pub(super) fn escape(t: &str) -> String {
-    t.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
-pub(super) fn marker(kind: &str, x: f64, y: f64, colour: &str, hollow: bool) -> String {
+pub(super) fn marker(kind: &str, x: f64, y: f64, colour: &str, hollow: bool) -> Element {
     let fill = if hollow { "#ffffff" } else { colour };
     match kind {
-        "square" => format!(
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"6\" height=\"6\" fill=\"{fill}\" stroke=\"{colour}\"/>",
-            x - 3.0,
-            y - 3.0
-        ),
-        "cross" => format!(
-            "<path d=\"M{:.1} {:.1}l6 6m0 -6l-6 6\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
-            x - 3.0,
-            y - 3.0
-        ),
-        _ => format!(
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\" fill=\"{fill}\" stroke=\"{colour}\"/>"
-        ),
+        "square" => rect(x - 3.0, y - 3.0, 6.0, 6.0).fill(fill).stroke(colour),
+        "cross" => path(&format!("M{:.1} {:.1}l6 6m0 -6l-6 6", x - 3.0, y - 3.0))
+            .stroke(colour)
+            .stroke_width(1.6),
+        _ => circle(x, y, 3.2).fill(fill).stroke(colour),
     }
 }
 
-/// `10^n` as text with a raised exponent; small powers plainly.
-fn power(n: i32) -> String {
+/// `10^n` at a place, with a raised exponent; small powers plainly.
+fn power(x: f64, y: f64, n: i32) -> Element {
     match n {
-        0 => "1".into(),
-        1 => "10".into(),
-        2 => "100".into(),
-        _ => format!("10<tspan dy=\"-4\" font-size=\"8\">{n}</tspan>"),
+        0 => text(x, y, "1"),
+        1 => text(x, y, "10"),
+        2 => text(x, y, "100"),
+        _ => text(x, y, "10").exponent(n),
     }
 }
 
@@ -176,130 +162,83 @@ impl Axes<'_> {
         bottom - (bottom - TOP) * up
     }
 
-    pub(super) fn frame(&self, out: &mut String) {
+    pub(super) fn frame(&self, svg: &mut Svg) {
         let (l, r, b) = (LEFT, WIDTH - RIGHT, self.floor());
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"20\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>",
-            (l + r) / 2.0,
-            escape(&self.panel.title)
-        );
+        let middle = (l + r) / 2.0;
+        svg.add(text(middle, 20.0, &self.panel.title).middle().bold());
         // At most about eight labels.
         let step = ((self.high - self.low) as f64 / 8.0).ceil().max(1.0) as i32;
-        for d in self.low..=self.high {
-            if (d - self.low) % step != 0 {
-                continue;
-            }
+        for d in (self.low..=self.high).step_by(step as usize) {
             let y = self.y(10f64.powi(d));
-            let _ = writeln!(
-                out,
-                "<path d=\"M{l} {y:.1}H{r}\" stroke=\"#e5e7eb\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                l - 6.0,
-                y + 4.0,
-                power(d)
-            );
+            svg.add(line((l, y), (r, y)).stroke("#e5e7eb"));
+            svg.add(power(l - 6.0, y + 4.0, d).end());
         }
         if self.zeros {
-            let _ = writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">0</text>",
-                l - 6.0,
-                b + 4.0
-            );
+            svg.add(text(l - 6.0, b + 4.0, "0").end());
         }
-        let _ = writeln!(
-            out,
-            "<path d=\"M{l} {TOP}H{r}V{b}H{l}Z\" fill=\"none\" stroke=\"#6b7280\"/>"
-        );
-        let tick = |out: &mut String, at: f64, lines: &[&str]| {
-            let x = self.x(at);
-            let _ = writeln!(out, "<path d=\"M{x:.1} {b}v4\" stroke=\"#6b7280\"/>");
-            for (y, part) in [b + 15.0, b + 27.0].iter().zip(lines) {
-                let _ = writeln!(
-                    out,
-                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
-                    escape(part)
-                );
-            }
-        };
-        match &self.panel.x.1 {
-            PlotAxis::Cases(c) => {
-                for (i, lines) in two_lines(c, self.x(1.0) - self.x(0.0)).iter().enumerate() {
-                    tick(out, i as f64, lines);
-                }
-            }
-            _ => {
-                let mut at: Vec<f64> = self
-                    .panel
-                    .series
-                    .iter()
-                    .flat_map(|s| s.points.iter().map(|p| p.0))
-                    .collect();
-                at.sort_by(f64::total_cmp);
-                at.dedup();
-                let mut last = f64::NEG_INFINITY;
-                for x in at {
-                    // Labels must not run into each other.
-                    if self.x(x) - last >= 34.0 {
-                        last = self.x(x);
-                        tick(out, x, &[&size(x)]);
-                    }
-                }
-            }
-        }
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            (l + r) / 2.0,
-            HEIGHT - 10.0,
-            escape(&self.panel.x.0)
-        );
-        let _ = writeln!(
-            out,
-            "<text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            (TOP + b) / 2.0,
-            escape(&self.panel.y)
-        );
+        let border = rect(l, TOP, r - l, b - TOP);
+        svg.add(border.fill("none").stroke("#6b7280"));
+        self.ticks(svg);
+        svg.add(text(middle, HEIGHT - 10.0, &self.panel.x.0).middle());
+        svg.add(upright_text(14.0, (TOP + b) / 2.0, &self.panel.y));
     }
 
-    pub(super) fn lines(&self, out: &mut String) {
+    /// Places along the axis, with their names.
+    fn ticks(&self, svg: &mut Svg) {
+        let b = self.floor();
+        let mut tick = |at: f64, lines: &[&str]| {
+            let x = self.x(at);
+            svg.add(line((x, b), (x, b + 4.0)).stroke("#6b7280"));
+            for (y, part) in [b + 15.0, b + 27.0].iter().zip(lines) {
+                svg.add(text(x, *y, part).middle());
+            }
+        };
+        if let PlotAxis::Cases(c) = &self.panel.x.1 {
+            for (i, lines) in two_lines(c, self.x(1.0) - self.x(0.0)).iter().enumerate() {
+                tick(i as f64, lines);
+            }
+            return;
+        }
+        let points = self.panel.series.iter().flat_map(|s| &s.points);
+        let mut at: Vec<f64> = points.map(|p| p.0).collect();
+        at.sort_by(f64::total_cmp);
+        at.dedup();
+        let mut last = f64::NEG_INFINITY;
+        for x in at {
+            // Labels must not run into each other.
+            if self.x(x) - last >= 34.0 {
+                last = self.x(x);
+                tick(x, &[&size(x)]);
+            }
+        }
+    }
+
+    pub(super) fn lines(&self, svg: &mut Svg) {
         let n = self.panel.series.len() as f64;
+        let cases = matches!(self.panel.x.1, PlotAxis::Cases(_));
         for (i, s) in self.panel.series.iter().enumerate() {
             let (colour, dashes, kind) = style(&s.label, i);
+            let drawn = |e: Element| e.stroke(colour).stroke_width(1.6).dashes(dashes);
             // Points of one case stand side by side.
-            let shift = match self.panel.x.1 {
-                PlotAxis::Cases(_) => {
+            let shift = match cases {
+                true => {
                     let one = self.x(1.0) - self.x(0.0);
                     (i as f64 - (n - 1.0) / 2.0) * one * 0.6 / n
                 }
-                _ => 0.0,
+                false => 0.0,
             };
-            let at: Vec<(f64, f64, f64)> = s
-                .points
-                .iter()
-                .filter(|p| p.1.is_finite())
+            let finite = s.points.iter().filter(|p| p.1.is_finite());
+            let at: Vec<(f64, f64, f64)> = finite
                 .map(|p| (self.x(p.0) + shift, self.y(p.1), p.1))
                 .collect();
-            if !matches!(self.panel.x.1, PlotAxis::Cases(_)) && at.len() > 1 {
-                let path: Vec<String> = at
-                    .iter()
-                    .map(|(x, y, _)| format!("{x:.1} {y:.1}"))
-                    .collect();
-                let _ = writeln!(
-                    out,
-                    "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>",
-                    path.join("L")
-                );
+            if !cases && at.len() > 1 {
+                svg.add(drawn(polyline(at.iter().map(|(x, y, _)| (*x, *y)))));
             }
             for (x, y, v) in at {
-                if matches!(self.panel.x.1, PlotAxis::Cases(_)) {
-                    let _ = writeln!(
-                        out,
-                        "<path d=\"M{x:.1} {:.1}V{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>",
-                        self.floor()
-                    );
+                if cases {
+                    svg.add(drawn(line((x, self.floor()), (x, y))));
                 }
-                let _ = writeln!(out, "{}", marker(kind, x, y, colour, v == 0.0));
+                svg.add(marker(kind, x, y, colour, v == 0.0));
             }
         }
     }

@@ -1,10 +1,11 @@
 //! `kerf device breakeven`: where f64, float2 or double2 wins.
 use super::load;
-use super::marks::{UNKNOWN, number};
+use super::marks::UNKNOWN;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_device::breakeven::{Basis, BreakevenRow, FUNCTIONS, Side, Winner, rows};
+use kerf_device::picture::short_number;
 use kerf_device::profile::DeviceProfile;
 use serde_json::json;
 
@@ -82,7 +83,7 @@ fn winner(r: &BreakevenRow) -> String {
                 Winner::F64 => "f64",
                 Winner::Float2 => "float2",
             };
-            format!("{name} {}x", number(f))
+            format!("{name} {}x", short_number(f))
         }
         _ => UNKNOWN.into(),
     }
@@ -110,7 +111,7 @@ fn rate(s: Side) -> String {
         Basis::Published => 'p',
         Basis::Derived => 'd',
     };
-    format!("{} {mark}", number(r.per_clock))
+    format!("{} {mark}", short_number(r.per_clock))
 }
 
 fn bits(s: Side) -> String {
@@ -141,7 +142,7 @@ fn details(compared: &[(&DeviceProfile, Vec<BreakevenRow>)], style: Style) -> St
                 rate(r.double2),
                 bits(r.double2),
                 r.double2_cost
-                    .map_or(UNKNOWN.into(), |c| format!("{}x", number(c))),
+                    .map_or(UNKNOWN.into(), |c| format!("{}x", short_number(c))),
             ]);
         }
     }

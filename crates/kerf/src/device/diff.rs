@@ -1,12 +1,13 @@
 //! `kerf device diff`: two profiles, figure by figure.
 use super::load;
-use super::marks::{Marks, UNKNOWN, number};
+use super::marks::{Marks, UNKNOWN};
 use super::tables;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_device::bits;
 use kerf_device::operation::catalogue;
+use kerf_device::picture::short_number;
 use kerf_device::profile::{DeviceProfile, Figure, OperationProfile};
 use serde_json::json;
 
@@ -96,7 +97,7 @@ fn compare(a: &DeviceProfile, b: &DeviceProfile) -> Vec<Section> {
         let get = |p: &DeviceProfile, m: &Marks| {
             let known = p.operations.get(&o.key)?.accuracy.as_ref()?;
             let c = bits::correct(known, o.format)?;
-            let kind = super::picture::caution(c.measure);
+            let kind = kerf_device::picture::caution(c.measure);
             Some((
                 c.bits,
                 format!("{:.1}{kind} {}", c.bits, m.mark(&known.source)),
@@ -146,7 +147,7 @@ pub fn run(args: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                     p.what.clone(),
                     p.a.1.clone(),
                     p.b.1.clone(),
-                    ratio(p).map_or(UNKNOWN.into(), number),
+                    ratio(p).map_or(UNKNOWN.into(), short_number),
                 ]);
             }
             out += &t.render(style);

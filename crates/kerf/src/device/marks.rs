@@ -1,25 +1,9 @@
 //! Figures as text: the number, and a mark that says where it comes from.
+use kerf_device::picture::short_number;
 use kerf_device::profile::{DeviceProfile, Figure, FigureSource};
 
 /// What stands where nothing is known.
 pub const UNKNOWN: &str = "-";
-
-/// A number in few characters: whole ones as they are, others to three digits.
-pub fn number(v: f64) -> String {
-    let size = v.abs();
-    if v == 0.0 || (v.fract() == 0.0 && size < 1e9) {
-        format!("{v}")
-    } else if (1e-3..1e6).contains(&size) {
-        let digits = (2 - size.log10().floor() as i32).max(0) as usize;
-        let text = format!("{v:.digits$}");
-        match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text,
-        }
-    } else {
-        format!("{v:.2e}")
-    }
-}
 
 /// The marks of a profile: `m` for measured, `p1`, `p2`, ... for its publications.
 pub struct Marks<'a> {
@@ -47,7 +31,7 @@ impl<'a> Marks<'a> {
     /// A figure with its mark.
     pub fn figure(&self, f: &Figure) -> String {
         match f.value {
-            Some(v) => format!("{} {}", number(v), self.mark(&f.source)),
+            Some(v) => format!("{} {}", short_number(v), self.mark(&f.source)),
             None => UNKNOWN.into(),
         }
     }
@@ -63,30 +47,5 @@ impl<'a> Marks<'a> {
             out.push('\n');
         }
         out + &format!("  {UNKNOWN}   unknown\n")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn numbers_are_short() {
-        let cases = [
-            (0.0, "0"),
-            (128.0, "128"),
-            (65536.0, "65536"),
-            (6.4, "6.4"),
-            (4.923_076, "4.92"),
-            (100.04, "100"),
-            (1234.5, "1234"),
-            (0.0625, "0.0625"),
-            (2.3433e-8, "2.34e-8"),
-            (3.352e12, "3.35e12"),
-            (-0.5, "-0.5"),
-        ];
-        for (v, text) in cases {
-            assert_eq!(number(v), text);
-        }
     }
 }

@@ -2,6 +2,7 @@
 use super::load;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
+use crate::parse::{ArgumentError, parse_if};
 use crate::table::Table;
 use kerf_device::occupancy::{
     Demand, Multiprocessor, Occupancy, OccupancyError, OccupancyLimit, WARP, best,
@@ -40,9 +41,8 @@ pub struct Args {
     carveout: Option<u32>,
 }
 
-fn whole<T: std::str::FromStr>(s: &str) -> Result<T, String> {
-    s.parse()
-        .map_err(|_| "expected a whole number, 0 or more, e.g. 64".into())
+fn whole<T: std::str::FromStr>(s: &str) -> Result<T, ArgumentError> {
+    parse_if(s, |_| true, "a whole number, 0 or more, e.g. 64")
 }
 
 impl From<OccupancyError> for Failure {

@@ -1,9 +1,10 @@
 //! `kerf device show`: a profile as tables and a picture.
 use super::marks::{Marks, UNKNOWN};
-use super::{load, picture, svg, tables};
+use super::{load, tables};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::table::Table;
+use kerf_device::picture;
 use kerf_device::profile::{DeviceProfile, figures};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub struct Args {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let p = load(&a.profile)?;
     if let Some(path) = &a.svg {
-        let drawing = svg::draw(&p).ok_or_else(|| {
+        let drawing = picture::svg(&p).ok_or_else(|| {
             Failure::new(format!(
                 "there is nothing to draw: {} has no operation with both throughput and accuracy",
                 p.name
@@ -79,7 +80,7 @@ pub fn human(p: &DeviceProfile, with_notes: bool, style: Style) -> String {
     );
     section("Issued together", render(co_issue(p, &marks)));
     section("Limits", render(Some(limits(p, &marks))));
-    section("Accuracy against throughput", picture::text(p));
+    section("Accuracy against throughput", picture::characters(p));
     section("Sources", Some(marks.legend()));
     let notes = notes(p);
     match with_notes {

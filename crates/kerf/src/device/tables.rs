@@ -1,7 +1,8 @@
 //! The tables of a profile.
-use super::marks::{Marks, UNKNOWN, number};
+use super::marks::{Marks, UNKNOWN};
 use crate::table::Table;
 use kerf_device::operation::{CONVERTED, FunctionVariant, Operation, OperationClass, catalogue};
+use kerf_device::picture::short_number;
 use kerf_device::profile::{Accuracy, DeviceProfile, Figure, OperationProfile, Sass};
 
 /// Functions in the order of the latency table.
@@ -58,7 +59,7 @@ pub fn by_format(
 /// The error that an accuracy states, in its own measure.
 pub fn error(a: &Accuracy, marks: &Marks) -> String {
     let mark = marks.mark(&a.source);
-    let ulp = |v: f64| format!("{} ulp {mark}", number(v));
+    let ulp = |v: f64| format!("{} ulp {mark}", short_number(v));
     if let Some(v) = a.max_ulp_real {
         return ulp(v);
     }
@@ -78,7 +79,12 @@ pub fn error(a: &Accuracy, marks: &Marks) -> String {
 
 fn units(s: &Option<Sass>) -> String {
     match s {
-        Some(s) => format!("{}/{}/{}", number(s.sfu), number(s.sp), number(s.dp)),
+        Some(s) => format!(
+            "{}/{}/{}",
+            short_number(s.sfu),
+            short_number(s.sp),
+            short_number(s.dp)
+        ),
         None => UNKNOWN.into(),
     }
 }
@@ -209,14 +215,14 @@ pub fn limits(p: &DeviceProfile) -> Vec<(&'static str, &Figure, &'static str)> {
 
 /// A limit in the unit that people use for it.
 pub fn limit(v: f64, unit: &str) -> String {
-    let scaled = |v: f64, unit: &str| format!("{} {unit}", number(v));
+    let scaled = |v: f64, unit: &str| format!("{} {unit}", short_number(v));
     match unit {
         "bytes" if v >= 1024.0 * 1024.0 * 1024.0 => scaled(v / 1024f64.powi(3), "GiB"),
         "bytes" if v >= 1024.0 * 1024.0 => scaled(v / 1024f64.powi(2), "MiB"),
         "bytes" if v >= 1024.0 => scaled(v / 1024.0, "KiB"),
         "bytes/s" => scaled(v / 1e9, "GB/s"),
         "s" => scaled(v * 1e6, "us"),
-        "" => number(v),
+        "" => short_number(v),
         _ => scaled(v, unit),
     }
 }

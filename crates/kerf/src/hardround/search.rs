@@ -1,20 +1,30 @@
 //! The search in binary64: progress, checkpoints, the list.
-use super::done::Done;
-use super::engine::{Engine, own_gpu};
-use super::journal::Journal;
-use super::running::Running;
 use super::show::{self, Summary};
-use super::{SearchArgs, find, spread, threads};
+use super::{SearchArgs, find, threads};
 use crate::DeviceArg;
-use crate::cluster::{Post, Role, Team, role};
+use crate::cluster::{Role, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
+use kerf_cluster::{Team, TeamMember};
 use kerf_hardround::certificate::{Header, Written};
+use kerf_hardround::finished::FinishedUnits;
 use kerf_hardround::format::RangeError;
+use kerf_hardround::journal::{Journal, JournalError};
 use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected};
+use kerf_hardround_gpu::GpuError;
+use kerf_hardround_gpu::campaign::{Campaign, CampaignError, CampaignProgress};
+use kerf_hardround_gpu::engine::{SearchEngine, gpus, own_gpu};
+use kerf_hardround_gpu::spread;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Time between two lines of progress.
+pub const PROGRESS_AFTER: Duration = Duration::from_secs(5);
+/// The same on a terminal, where the line is overwritten.
+const PROGRESS_LIVE: Duration = Duration::from_millis(500);
 
 /// Lists longer than this are asked about.
 const LONG_LIST: f64 = 1e5;
@@ -37,14 +47,62 @@ impl From<QueryError> for Failure {
     }
 }
 
+impl From<GpuError> for Failure {
+    fn from(e: GpuError) -> Failure {
+        match e {
+            GpuError::Exec(e) => e.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(e: JournalError) -> Failure {
+        let f = Failure::new(e.to_string());
+        match e {
+            JournalError::Open { .. } | JournalError::NotAFile(_) => {
+                f.help("choose another place with --certificate")
+            }
+            JournalError::Append { .. } => {
+                f.help("make room, then give the same command with --resume: nothing is lost")
+            }
+            JournalError::Close { .. } => {
+                f.help("make room, then give the same command with --resume")
+            }
+            JournalError::Exists(_) => {
+                f.help("add --resume to go on with that search, or remove the file")
+            }
+            JournalError::Damaged { .. } => f.help("remove the file to begin anew"),
+            JournalError::OtherSearch { header: of, .. } => f.help(format!(
+                "it has {} on [{}, {}) with {} bits; choose another --certificate",
+                of.function, of.from, of.to, of.bits
+            )),
+            JournalError::InUse(_) => {
+                f.help("wait for its end, or choose another place with --certificate")
+            }
+        }
+    }
+}
+
+impl From<CampaignError> for Failure {
+    fn from(e: CampaignError) -> Failure {
+        match e {
+            CampaignError::Journal(e) => e.into(),
+            CampaignError::Gpu(e) => e.into(),
+            CampaignError::Cluster(e) => e.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
     match role(a.processes)? {
         // The coordinator says what is wrong, once.
-        Role::Worker(post) => Ok(match serve(a, &post) {
+        Role::Worker(member) => Ok(match serve(a, &member) {
             Ok(()) => 0,
             Err(e) => {
-                note(&format!("process {}: {e}", post.local));
+                note(&format!("process {}: {e}", member.local_rank));
                 2
             }
         }),
@@ -54,19 +112,19 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
 }
 
 /// Works for another process.
-fn serve(a: &SearchArgs, post: &Post) -> Result<(), Failure> {
+fn serve(a: &SearchArgs, member: &TeamMember) -> Result<(), Failure> {
     let (query, from, to) = query(a)?;
     let units = Units::new(&query, from, to)?;
     let header = Header::new(&query, from, to, units.len(), device(a));
-    let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(post.local));
-    let mut engine = Engine::new(gpu, share(a, Some(post)))?;
-    spread::work(post, &mut engine, &query, &units, &header)
+    let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(member.local_rank));
+    let mut engine = SearchEngine::new(gpu, share(a, Some(member)))?;
+    Ok(spread::work(member, &mut engine, &query, &units, &header)?)
 }
 
 /// Threads of each process: those asked for, or its share of the cores.
-fn share(a: &SearchArgs, post: Option<&Post>) -> usize {
-    match (a.threads, post) {
-        (0, Some(post)) => post.threads(),
+fn share(a: &SearchArgs, member: Option<&TeamMember>) -> usize {
+    match (a.threads, member) {
+        (0, Some(member)) => member.threads(),
         (n, _) => threads(n),
     }
 }
@@ -96,6 +154,66 @@ fn query(a: &SearchArgs) -> Result<(Query, f64, f64), Failure> {
     Ok((query, from, to))
 }
 
+/// Says where processes share GPUs.
+fn note_shared_gpus(team: &Team) {
+    // Ranks that each see a GPU of their own see one.
+    if std::env::var_os("CUDA_VISIBLE_DEVICES").is_some() {
+        return;
+    }
+    let here = team.own.as_ref().map_or(team.workers, |m| m.local_size);
+    let there = gpus(here);
+    if there < here {
+        note(&format!(
+            "{here} processes of this machine share {there} GPU{}",
+            if there == 1 { "" } else { "s" }
+        ));
+    }
+}
+
+/// A line about how far a search is.
+fn progress_line(p: &CampaignProgress) -> String {
+    let part = p.finished_units as f64 / p.units as f64;
+    let each = p.elapsed_s / (p.finished_units - p.resumed_units).max(1) as f64;
+    format!(
+        "{}{:5.1} %, near {}: {} cases, {:.2e} arguments/s, about {} left",
+        match progress::live() {
+            true => progress::bar(part),
+            false => String::new(),
+        },
+        100.0 * part,
+        p.near,
+        p.cases,
+        p.arguments as f64 / p.elapsed_s,
+        show::duration(each * (p.units - p.finished_units) as f64)
+    )
+}
+
+/// Searches the units that are not finished, with others if there are any.
+fn search_units(
+    a: &SearchArgs,
+    team: Option<Team>,
+    query: &Query,
+    campaign: &mut Campaign,
+) -> Result<(), Failure> {
+    let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
+    match team {
+        Some(team) => {
+            if gpu.is_some() {
+                note_shared_gpus(&team);
+            }
+            let threads = share(a, team.own.as_ref());
+            let lost = |again| {
+                note(&format!(
+                    "a process was lost; {again} of its units are done by others"
+                ));
+            };
+            spread::coordinate_units(team, query, threads, gpu.is_some(), campaign, lost)?;
+        }
+        None => campaign.search(query, gpu, threads(a.threads))?,
+    }
+    Ok(())
+}
+
 /// Searches, with others if there are any, and shows what was found.
 fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Result<i32, Failure> {
     let (query, from, to) = query(a)?;
@@ -106,32 +224,34 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     }
     let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
-    let mut journal = None;
-    let mut done = Done::default();
-    if let Some(path) = certificate(a)? {
-        let j;
-        (j, done) = Journal::open(&path, &header, a.resume)?;
-        journal = Some(j);
-    }
-    let mut state = Running::new(&header, &units, journal, done);
-    if state.resumed > 0 {
+    let (journal, finished) = match certificate(a)? {
+        Some(path) => {
+            let (journal, finished) = Journal::open(&path, &header, a.resume)?;
+            (Some(journal), finished)
+        }
+        None => (None, FinishedUnits::default()),
+    };
+    let mut said = Instant::now();
+    let mut tell = |p: &CampaignProgress| {
+        let after = match progress::live() {
+            true => PROGRESS_LIVE,
+            false => PROGRESS_AFTER,
+        };
+        if said.elapsed() >= after {
+            said = Instant::now();
+            progress::status(&progress_line(p));
+        }
+    };
+    let mut campaign = Campaign::new(&header, &units, journal, finished, &mut tell);
+    if campaign.resumed_units > 0 {
         note(&format!(
             "{} of {} units are there already",
-            state.resumed,
+            campaign.resumed_units,
             units.len()
         ));
     }
-    match team {
-        Some(team) => {
-            let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
-            let threads = share(a, team.own.as_ref());
-            spread::coordinate_units(team, &query, threads, gpu, &mut state)?;
-        }
-        None => state.search(a, &query)?,
-    }
-    if let Some(j) = &mut state.journal {
-        j.close()?;
-    }
+    search_units(a, team, &query, &mut campaign)?;
+    campaign.close()?;
     let zero = units.at_zero(&query);
     let at_zero = zero.and_then(Result::ok).filter(|v| v.k.is_some());
     let summary = Summary {
@@ -143,9 +263,9 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         from,
         to,
         zero: units.zero,
-        done: state.done,
-        seconds: state.began.elapsed().as_secs_f64(),
-        opened: state.opened,
+        seconds: campaign.began.elapsed().as_secs_f64(),
+        opened: campaign.opened,
+        done: campaign.finished,
         device: device.into(),
     };
     if let Some(out) = &a.out {

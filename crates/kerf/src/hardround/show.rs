@@ -1,10 +1,10 @@
 //! Lists of hard cases as text, CSV, JSON and in CORE-MATH's form.
-use super::done::{Done, TRIVIAL};
 use crate::fail::Failure;
 use crate::files;
 use crate::output::Style;
 use crate::table::Table;
 use kerf_hardround::certificate::Written;
+use kerf_hardround::finished::{FinishedUnits, TRIVIAL};
 use kerf_hardround::format::{hex, parse};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{expected, words};
@@ -25,7 +25,7 @@ pub struct Summary {
     /// Whether the value at zero is exact.
     pub zero_exact: bool,
     /// What was found in all units.
-    pub done: Done,
+    pub done: FinishedUnits,
     /// Time taken, without that of what was resumed.
     pub seconds: f64,
     /// Of that, until the GPU was ready.

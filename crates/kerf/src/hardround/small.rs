@@ -1,5 +1,5 @@
 //! Small formats: every argument, counted by its number of identical bits.
-use super::running::PROGRESS_AFTER;
+use super::search::PROGRESS_AFTER;
 use super::{SearchArgs, find, show, threads};
 use crate::DeviceArg;
 use crate::fail::Failure;

@@ -9,15 +9,6 @@ pub struct Progress {
     pub prefix: String,
 }
 
-/// Seconds, roughly.
-fn time(s: f64) -> String {
-    match s {
-        s if s >= 5400.0 => format!("{:.1} h", s / 3600.0),
-        s if s >= 90.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.0} s", s.ceil()),
-    }
-}
-
 impl Progress {
     /// A line that stays.
     pub fn say(&mut self, text: &str) {
@@ -50,7 +41,7 @@ impl Progress {
                  {} left",
                 so_far.loss,
                 100.0 * so_far.accuracy(),
-                time(*left_s)
+                progress::about(*left_s)
             )),
             TrainEvent::Epoch {
                 epochs,
@@ -58,7 +49,7 @@ impl Progress {
                 left_s,
             } => {
                 let left = match *left_s > 0.0 {
-                    true => format!("; {} left", time(*left_s)),
+                    true => format!("; {} left", progress::about(*left_s)),
                     false => String::new(),
                 };
                 self.say(&format!(

@@ -5,6 +5,7 @@ use super::train::percent;
 use crate::fail::Failure;
 use crate::files::write_whole;
 use crate::output::{Format, Style, say};
+use crate::parse::{ArgumentError, parse_if};
 use crate::table::Table;
 use kerf_quant::accuracy_loss::{drop_points, judge_drop};
 use kerf_quant::backend::BatchScore;
@@ -46,11 +47,10 @@ pub struct TuneArgs {
     at: DataArgs,
 }
 
-fn parse_drop(s: &str) -> Result<f64, String> {
+fn parse_drop(s: &str) -> Result<f64, ArgumentError> {
     let plain = s.trim().trim_end_matches('%').trim();
-    let value: Option<f64> = plain.parse().ok();
-    let ok = value.filter(|v| (0.0..=100.0).contains(v));
-    ok.ok_or_else(|| "expected percentage points of accuracy from 0 to 100, e.g. 0.5%".into())
+    let expected = "percentage points of accuracy from 0 to 100, e.g. 0.5%";
+    parse_if(plain, |v| (0.0..=100.0).contains(v), expected)
 }
 
 /// What the search's data cannot show.

@@ -2,11 +2,12 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style};
 use crate::parse::{
-    allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size, parse_threads,
-    parse_window,
+    ArgumentError, allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size,
+    parse_threads, parse_window,
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
+use kerf_pass::Plan;
 use kerf_run::job::{Device, Job, ReferenceRoute};
 use std::path::PathBuf;
 
@@ -39,7 +40,12 @@ pub struct Args {
     reference: bool,
     /// What computes the reference: device code on the CPU, device code on the GPU (not yet tried on one), or functions
     /// of the CPU executor that find floats by tables. What device code has no shadow for goes to the tables.
-    #[arg(long, value_name = "WHERE", requires = "reference", default_value = "cpu")]
+    #[arg(
+        long,
+        value_name = "WHERE",
+        requires = "reference",
+        default_value = "cpu"
+    )]
     reference_on: RouteArg,
     /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
     /// cancellation and local rounding error of each site, and bytes moved.
@@ -89,11 +95,11 @@ pub struct Args {
     arch: Option<String>,
 }
 
-fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
+fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), ArgumentError> {
     let parts = s
         .split_once('=')
         .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
-    parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
+    parts.ok_or_else(|| ArgumentError::expected("a buffer and a format, e.g. spot=f32"))
 }
 
 /// What `--memcheck` looks for.
@@ -127,6 +133,34 @@ impl RouteArg {
     }
 }
 
+/// The plan to carry out, with another fraction of approximate warps where one is given.
+fn plan_of(a: &Args) -> Result<Plan, Failure> {
+    let mut plan = read_plan(a.plan.as_deref())?;
+    if let Some(lambda) = a.lambda {
+        let kernels = plan.kernels.values_mut();
+        let mut all = kernels.filter_map(|k| k.partition.as_mut());
+        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
+            return Err(
+                Failure::new("--lambda: the plan has no kernel in two versions")
+                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
+            );
+        }
+    }
+    Ok(plan)
+}
+
+/// What the sanitizer looks for.
+fn checks_of(a: &Args) -> Result<Option<SanitizeOptions>, Failure> {
+    let Some(what) = a.memcheck else {
+        return Ok(None);
+    };
+    let checks = SanitizeOptions {
+        races: what == MemcheckArg::All,
+        allow: 0,
+    };
+    Ok(Some(allowed(checks, &a.allow)?))
+}
+
 /// Runs the command.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
@@ -140,21 +174,9 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let mut plan = read_plan(a.plan.as_deref())?;
-    if let Some(lambda) = a.lambda {
-        let mut all = plan
-            .kernels
-            .values_mut()
-            .filter_map(|k| k.partition.as_mut());
-        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
-            return Err(
-                Failure::new("--lambda: the plan has no kernel in two versions")
-                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
-            );
-        }
-    }
-    let arch = match (a.arch, a.device) {
-        (Some(a), _) => a,
+    let plan = plan_of(&a)?;
+    let arch = match (&a.arch, a.device) {
+        (Some(arch), _) => arch.clone(),
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
             90 => "sm_90".to_owned(),
             c => format!("sm_{c}"),
@@ -162,16 +184,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         _ => "sm_90".to_owned(),
     };
     let tools = toolchain::discover(&arch);
-    let checks = match a.memcheck {
-        Some(what) => {
-            let checks = SanitizeOptions {
-                races: what == MemcheckArg::All,
-                allow: 0,
-            };
-            Some(allowed(checks, &a.allow)?)
-        }
-        None => None,
-    };
+    let checks = checks_of(&a)?;
     let job = Job {
         overrides: a.sizes,
         seed: a.seed,

@@ -1,9 +1,10 @@
 //! Arguments of `kerf tune`.
+use crate::parse::{ArgumentError, parse_if};
 use crate::{DeviceArg, parse_arch, parse_count, parse_limit, parse_seed, parse_size};
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
-use kerf_tune::launch::tuners::{Factor, UnknownFactor};
+use kerf_tune::launch::tuners::Factor;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use std::path::PathBuf;
@@ -250,34 +251,30 @@ impl From<By> for Grouping {
     }
 }
 
-pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
-    let known = s.parse().ok();
-    let narrow = known.filter(|f| kerf_tune::formats::NARROW.contains(f));
-    narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
+pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, ArgumentError> {
+    let narrow = |f: &SiteFormat| kerf_tune::formats::NARROW.contains(f);
+    parse_if(s, narrow, "f32, f16 or bf16")
 }
 
-fn parse_part(s: &str) -> Result<f64, String> {
-    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
-    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.8".into())
+fn parse_part(s: &str) -> Result<f64, ArgumentError> {
+    let expected = "a number between 0 and 1, e.g. 0.8";
+    parse_if(s, |v| *v > 0.0 && *v < 1.0, expected)
 }
 
 /// A tuner, or `none` of them.
-fn parse_tuner(text: &str) -> Result<Option<Factor>, String> {
+fn parse_tuner(text: &str) -> Result<Option<Factor>, ArgumentError> {
     match text {
         "none" => Ok(None),
-        t => t
-            .parse()
-            .map(Some)
-            .map_err(|e: UnknownFactor| e.to_string()),
+        t => Ok(Some(t.parse()?)),
     }
 }
 
-fn parse_perturb(s: &str) -> Result<f64, String> {
-    let v = s.parse().ok().filter(|v| (0.0..=10.0).contains(v));
-    v.ok_or_else(|| "expected a number from 0 to 10, e.g. 0.001".into())
+fn parse_perturb(s: &str) -> Result<f64, ArgumentError> {
+    let expected = "a number from 0 to 10, e.g. 0.001";
+    parse_if(s, |v| (0.0..=10.0).contains(v), expected)
 }
 
-fn parse_confidence(s: &str) -> Result<f64, String> {
-    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
-    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.95".into())
+fn parse_confidence(s: &str) -> Result<f64, ArgumentError> {
+    let expected = "a number between 0 and 1, e.g. 0.95";
+    parse_if(s, |v| *v > 0.0 && *v < 1.0, expected)
 }

@@ -121,45 +121,52 @@ impl Progress {
                     n => format!(", and {n} like it"),
                 }
             )),
-            TuneEvent::Evaluated {
-                phase,
-                done,
-                budget,
-                error,
-                time,
-                best,
-                tolerance,
-                left_s,
-            } => {
-                let what = match phase {
-                    Phase::Baseline | Phase::Search => "search",
-                    Phase::Probe => "probe",
-                    Phase::Validation => "validation",
-                    Phase::Final => "measurement",
-                };
-                let mut text = format!("{what} {done} of {budget}: error {}", number(*error));
-                if let Some(t) = time {
-                    text += &format!(", time {t:.3}");
-                }
-                if let Some((t, e)) = best {
-                    let room = tolerance / e.max(f64::MIN_POSITIVE);
-                    let room = match room {
-                        r if r >= 1000.0 => ">1000".to_owned(),
-                        r => format!("{r:.1}"),
-                    };
-                    text += &format!("; best {t:.3}, headroom {room}x");
-                }
-                text += &format!("; at most {} left", left(*left_s));
-                let news = best.map(|b| b.0) != self.shown || done == budget;
-                match self.live {
-                    true => self.status(*done, *budget, &text),
-                    false if news && *phase != Phase::Validation || done == budget => {
-                        self.shown = best.map(|b| b.0);
-                        self.line(&text);
-                    }
-                    false => {}
-                }
+            TuneEvent::Evaluated { .. } => self.evaluated(e),
+        }
+    }
+
+    /// Shows an evaluation: how far the phase is, and the best plan so far.
+    fn evaluated(&mut self, e: &TuneEvent) {
+        let TuneEvent::Evaluated {
+            phase,
+            done,
+            budget,
+            error,
+            time,
+            best,
+            tolerance,
+            left_s,
+        } = e
+        else {
+            return;
+        };
+        let what = match phase {
+            Phase::Baseline | Phase::Search => "search",
+            Phase::Probe => "probe",
+            Phase::Validation => "validation",
+            Phase::Final => "measurement",
+        };
+        let mut text = format!("{what} {done} of {budget}: error {}", number(*error));
+        if let Some(t) = time {
+            text += &format!(", time {t:.3}");
+        }
+        if let Some((t, e)) = best {
+            let room = tolerance / e.max(f64::MIN_POSITIVE);
+            let room = match room {
+                r if r >= 1000.0 => ">1000".to_owned(),
+                r => format!("{r:.1}"),
+            };
+            text += &format!("; best {t:.3}, headroom {room}x");
+        }
+        text += &format!("; at most {} left", left(*left_s));
+        let news = best.map(|b| b.0) != self.shown || done == budget;
+        match self.live {
+            true => self.status(*done, *budget, &text),
+            false if news && *phase != Phase::Validation || done == budget => {
+                self.shown = best.map(|b| b.0);
+                self.line(&text);
             }
+            false => {}
         }
     }
 }

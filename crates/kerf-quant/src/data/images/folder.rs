@@ -63,14 +63,29 @@ struct Decoded {
     values: Vec<u8>,
 }
 
-fn decode_png(bytes: &[u8]) -> Result<Decoded, String> {
+/// Why an image cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+enum ImageError {
+    #[error(transparent)]
+    Png(#[from] png::DecodingError),
+    #[error("{0}")]
+    Jpeg(zune_jpeg::errors::DecodeErrors),
+    #[error("it is too large")]
+    TooLarge,
+    #[error("it has no size")]
+    NoSize,
+    #[error("neither PNG nor JPEG")]
+    OtherFormat,
+}
+
+fn decode_png(bytes: &[u8]) -> Result<Decoded, ImageError> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     // Palettes and few bits become 8-bit grey or colour, with opacity if there is any.
     decoder.set_transformations(png::Transformations::normalize_to_color8());
-    let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
-    let size = reader.output_buffer_size().ok_or("it is too large")?;
+    let mut reader = decoder.read_info()?;
+    let size = reader.output_buffer_size().ok_or(ImageError::TooLarge)?;
     let mut values = vec![0; size];
-    let info = reader.next_frame(&mut values).map_err(|e| e.to_string())?;
+    let info = reader.next_frame(&mut values)?;
     values.truncate(info.buffer_size());
     Ok(Decoded {
         width: info.width as usize,
@@ -80,12 +95,12 @@ fn decode_png(bytes: &[u8]) -> Result<Decoded, String> {
     })
 }
 
-fn decode_jpeg(bytes: &[u8]) -> Result<Decoded, String> {
+fn decode_jpeg(bytes: &[u8]) -> Result<Decoded, ImageError> {
     use zune_jpeg::JpegDecoder;
     use zune_jpeg::zune_core::bytestream::ZCursor;
     let mut decoder = JpegDecoder::new(ZCursor::new(bytes));
-    let values = decoder.decode().map_err(|e| e.to_string())?;
-    let (width, height) = decoder.dimensions().ok_or("it has no size")?;
+    let values = decoder.decode().map_err(ImageError::Jpeg)?;
+    let (width, height) = decoder.dimensions().ok_or(ImageError::NoSize)?;
     Ok(Decoded {
         width,
         height,
@@ -100,7 +115,7 @@ fn decode(path: &Path) -> Result<Decoded, DataError> {
     let image = match bytes.first_chunk::<2>() {
         Some([0x89, b'P']) => decode_png(&bytes),
         Some([0xff, 0xd8]) => decode_jpeg(&bytes),
-        _ => Err("neither PNG nor JPEG".into()),
+        _ => Err(ImageError::OtherFormat),
     };
     let image = image.map_err(|e| corrupt(path, format!("not a readable image: {e}")))?;
     if image.channels == 0 || image.values.len() != image.width * image.height * image.channels {

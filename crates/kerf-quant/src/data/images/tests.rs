@@ -267,7 +267,7 @@ fn arrays_of_bytes_and_reals() {
     assert!(npy::load(dir.path(), "own").is_err());
     fs::write(at("train_x.npy"), b"\x93NUMPY\x01\x00\xff\xff{'descr'").unwrap();
     let e = npy::load(dir.path(), "own").unwrap_err().to_string();
-    assert!(e.contains("cut off"), "{e}");
+    assert!(e.contains("truncated"), "{e}");
 }
 
 #[test]

@@ -1,16 +1,10 @@
 //! A first workload file is tried, every access checked, and changed until it runs or no change helps.
-use super::edits::{
-    FILLED, by_sizes, fewer, left, longer, smaller, with_block, with_fill, with_sizes,
-};
-use crate::fail::Failure;
-use crate::files;
-use crate::run::report_of;
+use super::draft::Skeleton;
+use super::repair::{FILLED, left_buffer};
+use crate::job::{Job, JobError, JobReport, NoReport};
 use kerf_exec::ExecError;
 use kerf_exec::cpu::launch::OutOfBounds;
 use kerf_exec::worker::WorkerError;
-use kerf_run::job::{Job, JobError, JobReport, NoReport};
-use kerf_run::skeleton::Skeleton;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// One run.
@@ -26,17 +20,21 @@ const MOST_WORK: u64 = 8_000_000;
 const MATH: u64 = 25;
 
 /// What came of the trial.
-pub(super) struct Outcome {
+pub struct TrialOutcome {
     /// What the last run failed with.
-    pub(super) problem: Option<NoReport>,
+    pub problem: Option<NoReport>,
     /// The file was held to one block.
-    pub(super) one_block: bool,
+    pub one_block: bool,
 }
 
+/// Carries out a job within a time.
+pub type RunJob<'r> = &'r dyn Fn(&Job, Duration) -> Result<JobReport, NoReport>;
+
 /// Runs of a workload file that is being written.
-pub(super) struct Trial {
+struct Trial<'r> {
     job: Job,
-    text: String,
+    run: RunJob<'r>,
+    draft: Skeleton,
     until: Instant,
 }
 
@@ -53,26 +51,21 @@ fn out_of_bounds(e: &NoReport) -> Option<&OutOfBounds> {
     }
 }
 
-impl Trial {
-    /// Writes a file and prepares to run it.
-    pub(super) fn new(job: Job, text: &str) -> Result<Trial, Failure> {
-        let mut t = Trial {
-            job,
-            text: String::new(),
-            until: Instant::now() + TRIAL_LIMIT,
-        };
-        t.write(text.to_owned())?;
-        Ok(t)
-    }
+/// Writes the file that `job` names and runs it, and others where it does not run, for at most 35 s.
+pub fn settle(draft: Skeleton, job: Job, run: RunJob) -> std::io::Result<TrialOutcome> {
+    let mut trial = Trial {
+        job,
+        run,
+        draft,
+        until: Instant::now() + TRIAL_LIMIT,
+    };
+    trial.write()?;
+    trial.settle()
+}
 
-    fn write(&mut self, text: String) -> Result<(), Failure> {
-        let path = &self.job.workload;
-        files::write_whole(path, &text).map_err(|e| {
-            Failure::new(format!("cannot write {}: {e}", path.display()))
-                .help("choose another place with --out")
-        })?;
-        self.text = text;
-        Ok(())
+impl Trial<'_> {
+    fn write(&self) -> std::io::Result<()> {
+        kerf_files::write_whole(&self.job.workload, self.draft.text())
     }
 
     fn over(&self) -> bool {
@@ -82,12 +75,11 @@ impl Trial {
     fn run(&self, job: &Job) -> Result<JobReport, NoReport> {
         let left = self.until.saturating_duration_since(Instant::now());
         let whole = Duration::from_secs(left.as_secs().max(1));
-        report_of(job, RUN_LIMIT.min(whole))
+        (self.run)(job, RUN_LIMIT.min(whole))
     }
 
-    /// Tries the file, and others where it does not run.
-    pub(super) fn settle(&mut self, skeleton: &Skeleton) -> Result<Outcome, Failure> {
-        let mut problem = self.lengthen()?;
+    fn settle(&mut self) -> std::io::Result<TrialOutcome> {
+        let mut problem = self.fit_lengths()?;
         let mut one_block = false;
         if let Some(first) = problem.as_ref().filter(|e| !too_long(e)) {
             // Kernels whose arrays are made for one block size run with that one only.
@@ -95,49 +87,49 @@ impl Trial {
                 true => "with the first choice an access left its buffer; this one ran",
                 false => "with the first choice the run failed; this one ran",
             };
-            if let Some(shape) = self.other_block(skeleton) {
-                self.write(with_block(&self.text, &shape, why))?;
+            if let Some(shape) = self.other_block() {
+                self.draft.hold_block(&shape, why);
+                self.write()?;
                 (problem, one_block) = (None, true);
             }
         }
         if problem.is_none() {
-            self.write(by_sizes(&self.text))?;
+            self.draft.name_lengths_by_sizes();
+            self.write()?;
             self.fill()?;
         }
-        Ok(Outcome { problem, one_block })
+        Ok(TrialOutcome { problem, one_block })
     }
 
     /// Runs until nothing leaves its buffer: lengths and sizes follow what the runs ask for.
-    fn lengthen(&mut self) -> Result<Option<NoReport>, Failure> {
-        let mut grown: BTreeMap<String, u64> = BTreeMap::new();
+    fn fit_lengths(&mut self) -> std::io::Result<Option<NoReport>> {
         let mut problem = self.run(&self.job).err();
-        let mut waited = 0;
+        let mut timeouts = 0;
         while let Some(e) = problem.as_ref().filter(|_| !self.over()) {
-            let other = if too_long(e) {
+            let changed = if too_long(e) {
                 // Work that grows faster than its sizes, by nobody knows how much: each step is longer than the one before.
-                waited += 1;
-                (0..3 * waited - 2).try_fold(self.text.clone(), |t, step| match smaller(&t) {
-                    None if step > 0 => Some(t),
-                    other => other,
-                })
+                timeouts += 1;
+                self.draft.shrink(3 * timeouts - 2)
             } else {
-                out_of_bounds(e).and_then(|o| {
-                    // Buffers whose length was not seen grow to what the run asks for.
-                    let other = longer(&self.text, o, &mut grown).or_else(|| fewer(&self.text, o));
-                    // An array of the program, that cannot grow.
-                    let own = left(o).is_none();
-                    other.or_else(|| smaller(&self.text).filter(|_| own))
+                out_of_bounds(e).is_some_and(|o| {
+                    // Buffers whose length was not seen grow to what the run asks for; an array of the program cannot.
+                    let own = left_buffer(o).is_none();
+                    self.draft.lengthen(o)
+                        || self.draft.reduce_rounds(o)
+                        || (own && self.draft.shrink(1))
                 })
             };
-            let Some(other) = other else { break };
-            self.write(other)?;
+            if !changed {
+                break;
+            }
+            self.write()?;
             problem = self.run(&self.job).err();
         }
         Ok(problem)
     }
 
     /// A block that the file runs with.
-    fn other_block(&self, skeleton: &Skeleton) -> Option<Vec<(String, i64)>> {
+    fn other_block(&self) -> Option<Vec<(String, i64)>> {
         let runs = |shape: &Vec<(String, i64)>| {
             let other = Job {
                 overrides: shape.clone(),
@@ -145,37 +137,35 @@ impl Trial {
             };
             !self.over() && self.run(&other).is_ok()
         };
-        shapes(skeleton).into_iter().find(runs)
+        shapes(&self.draft).into_iter().find(runs)
     }
 
     /// Sizes that fill a GPU, as far as a run on the CPU stays short.
-    fn fill(&mut self) -> Result<(), Failure> {
+    fn fill(&mut self) -> std::io::Result<()> {
         let Some((mut threads, ops)) = self.work() else {
             return Ok(());
         };
-        let first = self.text.clone();
-        let mut best = first.clone();
+        let mut best = self.draft.clone();
         for times in [4, 2] {
-            let larger = with_sizes(&first, times);
             let growth = times * times;
-            if larger == first
-                || threads * growth > FILLED
-                || ops.saturating_mul(growth) > MOST_WORK
-                || self.over()
-            {
+            let fits = threads * growth <= FILLED && ops.saturating_mul(growth) <= MOST_WORK;
+            let Some(larger) = best.enlarged(times).filter(|_| fits && !self.over()) else {
                 continue;
-            }
-            self.write(larger.clone())?;
+            };
+            self.draft = larger;
+            self.write()?;
             // With more threads something else may not fit.
             if self.run(&self.job).is_ok()
                 && let Some((t, o)) = self.work()
                 && o <= MOST_WORK
             {
-                (best, threads) = (larger, t);
+                (best, threads) = (self.draft.clone(), t);
                 break;
             }
         }
-        self.write(with_fill(&best, threads))
+        self.draft = best;
+        self.draft.note_fill(threads);
+        self.write()
     }
 
     /// Threads of the largest launch, and operations of all, by a counting run.
@@ -244,11 +234,10 @@ mod tests {
     #[test]
     fn blocks_to_try_fit_the_kernels() {
         let skeleton = |axes: &[&str], most_threads, multiple| Skeleton {
-            text: String::new(),
-            guesses: 0,
             free_axes: axes.iter().map(|a| (*a).to_owned()).collect(),
             most_threads,
             multiple,
+            ..Skeleton::default()
         };
         let sizes = |s: &Skeleton| -> Vec<i64> { shapes(s).iter().map(|s| s[0].1).collect() };
         assert_eq!(sizes(&skeleton(&["bx"], 128, 32)), [64, 32]);

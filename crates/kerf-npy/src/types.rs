@@ -12,15 +12,15 @@ const MAX_SCALARS: usize = 1 << 16;
 
 /// Where the scalars of one item are.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FileType {
-    pub(super) size: usize,
-    pub(super) scalars: Vec<FileScalar>,
+pub(crate) struct FileType {
+    pub(crate) size: usize,
+    pub(crate) scalars: Vec<FileScalar>,
     /// Whether this is a structured type.
     structured: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FileScalar {
+pub(crate) struct FileScalar {
     offset: usize,
     scalar: Scalar,
     big_endian: bool,
@@ -28,7 +28,7 @@ pub(super) struct FileScalar {
 
 impl FileType {
     /// Reads a `descr`: a type string, or a list of fields.
-    pub(super) fn parse(descr: &Literal) -> Result<FileType, NpyProblem> {
+    pub(crate) fn parse(descr: &Literal) -> Result<FileType, NpyProblem> {
         let mut parsed = FileType {
             size: 0,
             scalars: Vec::new(),
@@ -105,7 +105,7 @@ impl FileType {
     }
 
     /// The type a file for `elem` has.
-    pub(super) fn for_element(elem: &ElemType) -> FileType {
+    pub(crate) fn for_element(elem: &ElemType) -> FileType {
         let scalars = elem
             .scalars()
             .into_iter()
@@ -122,7 +122,7 @@ impl FileType {
     }
 
     /// How many items of the file make one element of `elem`; `None` if the types differ.
-    pub(super) fn items_per(&self, elem: &ElemType) -> Option<u64> {
+    pub(crate) fn items_per(&self, elem: &ElemType) -> Option<u64> {
         match (elem, self.scalars.as_slice()) {
             (ElemType::Scalar(s) | ElemType::Vector(s, _), [only]) if !self.structured => {
                 (only.scalar == *s).then_some(elem.scalar_count() as u64)
@@ -139,7 +139,7 @@ impl FileType {
         }
     }
 
-    pub(super) fn make_little_endian(&self, bytes: &mut [u8]) {
+    pub(crate) fn make_little_endian(&self, bytes: &mut [u8]) {
         if !self.scalars.iter().any(|s| s.big_endian) {
             return;
         }
@@ -195,7 +195,7 @@ fn basic(name: &str) -> Option<(Scalar, bool)> {
 }
 
 /// The type string numpy uses.
-pub(super) fn type_string(scalar: Scalar) -> &'static str {
+pub(crate) fn type_string(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::F64 => "<f8",
         Scalar::F32 => "<f4",

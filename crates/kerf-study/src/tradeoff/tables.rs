@@ -210,30 +210,7 @@ const APART: f64 = 0.01;
 
 /// What the table comes to.
 pub fn summary(all: &[Tradeoff]) -> String {
-    let mut out = String::new();
-    let of = |t: &Tradeoff, name: &str| t.searches.iter().find(|s| s.strategy == name).cloned();
-    for name in ["smp", "heu", "omg"] {
-        let speed = geometric(all.iter().filter_map(|t| Some(1.0 / of(t, name)?.time?)));
-        let mut runs: Vec<usize> = all.iter().filter_map(|t| Some(of(t, name)?.runs)).collect();
-        runs.sort_unstable();
-        let median = runs.get(runs.len() / 2).copied().unwrap_or(0);
-        out += &format!(
-            "{name}: speed-up {} (geometric mean), median of {median} runs\n",
-            number(speed, 3)
-        );
-    }
-    let near = |t: &&Tradeoff| {
-        let times = (
-            of(t, "heu").and_then(|s| s.time),
-            of(t, "omg").and_then(|s| s.time),
-        );
-        matches!(times, (Some(h), Some(o)) if h <= 1.01 * o)
-    };
-    let timed = all.iter().filter(|t| t.swept.own.is_some()).count();
-    if timed > 0 {
-        let n = all.iter().filter(near).count();
-        out += &format!("heu within 1 % of omg: {n} of {timed}\n");
-    }
+    let mut out = summary_of_searches(all);
     let unsteady: Vec<&str> = all
         .iter()
         .filter(|t| !t.swept.steady)
@@ -245,28 +222,66 @@ pub fn summary(all: &[Tradeoff]) -> String {
             unsteady.join(", ")
         );
     }
-    let chosen: Vec<&ComparedCalls> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
-    if !chosen.is_empty() {
-        let mut count = |what: &str, gains: Vec<(f64, f64, f64)>| {
-            let faster = |g: &&(f64, f64, f64)| g.0 > 1.0 + APART && g.1 > 1.0;
-            let slower = |g: &&(f64, f64, f64)| g.0 < 1.0 - APART && g.2 < 1.0;
-            let faster = gains.iter().filter(faster).count();
-            let slower = gains.iter().filter(slower).count();
-            out += &format!(
-                "{what} against whole-kernel fast-math, the worst element no worse: faster by more than {} % on {faster}, slower on {slower}, as fast on {} of {}\n",
-                100.0 * APART,
-                gains.len() - faster - slower,
-                gains.len()
-            );
-        };
-        let calls = chosen.iter().map(|c| gain(&c.fast, &c.chosen));
-        count("call by call", calls.collect());
-        let joint = chosen.iter().map(|c| {
-            let n = c.narrower.as_ref().map_or(&c.chosen, |n| &n.0);
-            gain(&c.fast, n)
-        });
-        count("calls, operations and memory", joint.collect());
+    out + &summary_of_calls(all) + &summary_of_fits(all) + &summary_of_repeats(all)
+}
+
+fn summary_of_searches(all: &[Tradeoff]) -> String {
+    let mut out = String::new();
+    let found = |t: &Tradeoff, name: &str| t.searches.iter().find(|s| s.strategy == name).cloned();
+    for name in ["smp", "heu", "omg"] {
+        let times = all.iter().filter_map(|t| found(t, name)?.time);
+        let speed = geometric(times.map(|time| 1.0 / time));
+        let mut runs: Vec<usize> = all
+            .iter()
+            .filter_map(|t| Some(found(t, name)?.runs))
+            .collect();
+        runs.sort_unstable();
+        let median = runs.get(runs.len() / 2).copied().unwrap_or(0);
+        out += &format!(
+            "{name}: speed-up {} (geometric mean), median of {median} runs\n",
+            number(speed, 3)
+        );
     }
+    let near = |t: &&Tradeoff| {
+        let time = |name| found(t, name).and_then(|s| s.time);
+        matches!((time("heu"), time("omg")), (Some(h), Some(o)) if h <= 1.01 * o)
+    };
+    let timed = all.iter().filter(|t| t.swept.own.is_some()).count();
+    if timed > 0 {
+        let n = all.iter().filter(near).count();
+        out += &format!("heu within 1 % of omg: {n} of {timed}\n");
+    }
+    out
+}
+
+/// Choices against whole-kernel fast-math, where they were compared.
+fn summary_of_calls(all: &[Tradeoff]) -> String {
+    let chosen: Vec<&ComparedCalls> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
+    if chosen.is_empty() {
+        return String::new();
+    }
+    let count = |what: &str, gains: Vec<(f64, f64, f64)>| {
+        let faster = |g: &&(f64, f64, f64)| g.0 > 1.0 + APART && g.1 > 1.0;
+        let slower = |g: &&(f64, f64, f64)| g.0 < 1.0 - APART && g.2 < 1.0;
+        let faster = gains.iter().filter(faster).count();
+        let slower = gains.iter().filter(slower).count();
+        format!(
+            "{what} against whole-kernel fast-math, the worst element no worse: faster by more than {} % on {faster}, slower on {slower}, as fast on {} of {}\n",
+            100.0 * APART,
+            gains.len() - faster - slower,
+            gains.len()
+        )
+    };
+    let calls = chosen.iter().map(|c| gain(&c.fast, &c.chosen));
+    let joint = chosen.iter().map(|c| {
+        let n = c.narrower.as_ref().map_or(&c.chosen, |n| &n.0);
+        gain(&c.fast, n)
+    });
+    count("call by call", calls.collect()) + &count("calls, operations and memory", joint.collect())
+}
+
+fn summary_of_fits(all: &[Tradeoff]) -> String {
+    let mut out = String::new();
     let fitted = all.iter().filter(|t| t.time_fit.is_some()).count();
     if fitted > 0 {
         let straight = |t: &&Tradeoff| t.time_fit.is_some_and(|f| f.r2 >= STRAIGHT);
@@ -281,8 +296,13 @@ pub fn summary(all: &[Tradeoff]) -> String {
         "errors on a line (R2 of {STRAIGHT} or more): {} of {curved} that have any\n",
         all.iter().filter(straight).count()
     );
+    out
+}
+
+/// Whether runs at the middle degree gave the same bits.
+fn summary_of_repeats(all: &[Tradeoff]) -> String {
     let same = all.iter().filter(|t| t.swept.hash.different == 1).count();
-    out += &format!(
+    let mut out = format!(
         "same bits on repetition, by hash: {same} of {}\n",
         all.len()
     );

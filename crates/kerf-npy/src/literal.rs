@@ -5,7 +5,7 @@ use std::str::CharIndices;
 
 /// A Python literal.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Str(String),
     Int(i64),
     Bool(bool),
@@ -15,9 +15,32 @@ pub(super) enum Literal {
     Dict(Vec<(String, Literal)>),
 }
 
+/// Why a text is no literal.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum LiteralError {
+    #[error("nested too deeply")]
+    TooDeep,
+    #[error("unexpected `{0}`")]
+    Unexpected(String),
+    #[error("unexpected `{}` after the end", .0.escape_debug())]
+    AfterEnd(char),
+    #[error("ends early")]
+    EndsEarly,
+    #[error("string without end")]
+    OpenString,
+    #[error("no `,` or `{0}`")]
+    NoComma(char),
+    #[error("key that is no string")]
+    Key,
+    #[error("no `:` after a key")]
+    NoColon,
+    #[error("bad integer `{0}`")]
+    Integer(String),
+}
+
 const MAX_DEPTH: usize = 16;
 
-pub(super) fn parse(text: &str) -> Result<Literal, String> {
+pub(crate) fn parse(text: &str) -> Result<Literal, LiteralError> {
     let mut parser = Parser {
         text,
         chars: text.char_indices().peekable(),
@@ -25,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Literal, String> {
     let value = parser.value(0)?;
     match parser.next_char() {
         None => Ok(value),
-        Some(c) => Err(format!("unexpected `{}` after the end", c.escape_debug())),
+        Some(c) => Err(LiteralError::AfterEnd(c)),
     }
 }
 
@@ -58,9 +81,9 @@ impl Parser<'_> {
         found
     }
 
-    fn value(&mut self, depth: usize) -> Result<Literal, String> {
+    fn value(&mut self, depth: usize) -> Result<Literal, LiteralError> {
         if depth > MAX_DEPTH {
-            return Err("nested too deeply".into());
+            return Err(LiteralError::TooDeep);
         }
         match self.peek() {
             Some('\'' | '"') => self.string().map(Literal::Str),
@@ -69,12 +92,12 @@ impl Parser<'_> {
             Some('{') => self.dict(depth),
             Some(c) if c.is_ascii_digit() || c == '-' => self.integer(),
             Some(c) if c.is_ascii_alphabetic() => self.word(),
-            Some(c) => Err(format!("unexpected `{}`", c.escape_debug())),
-            None => Err("ends early".into()),
+            Some(c) => Err(LiteralError::Unexpected(c.escape_debug().to_string())),
+            None => Err(LiteralError::EndsEarly),
         }
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, LiteralError> {
         let quote = self.next_char();
         let mut text = String::new();
         while let Some((_, c)) = self.chars.next() {
@@ -88,34 +111,34 @@ impl Parser<'_> {
             };
             text.push(c);
         }
-        Err("string without end".into())
+        Err(LiteralError::OpenString)
     }
 
-    fn sequence(&mut self, close: char, depth: usize) -> Result<Literal, String> {
+    fn sequence(&mut self, close: char, depth: usize) -> Result<Literal, LiteralError> {
         self.next_char();
         let mut items = Vec::new();
         while !self.accept(close) {
             items.push(self.value(depth + 1)?);
             if !self.accept(',') && self.peek() != Some(close) {
-                return Err(format!("no `,` or `{close}`"));
+                return Err(LiteralError::NoComma(close));
             }
         }
         Ok(Literal::Sequence(items))
     }
 
-    fn dict(&mut self, depth: usize) -> Result<Literal, String> {
+    fn dict(&mut self, depth: usize) -> Result<Literal, LiteralError> {
         self.next_char();
         let mut entries = Vec::new();
         while !self.accept('}') {
             let Literal::Str(key) = self.value(depth + 1)? else {
-                return Err("key that is no string".into());
+                return Err(LiteralError::Key);
             };
             if !self.accept(':') {
-                return Err("no `:` after a key".into());
+                return Err(LiteralError::NoColon);
             }
             entries.push((key, self.value(depth + 1)?));
             if !self.accept(',') && self.peek() != Some('}') {
-                return Err("no `,` or `}`".into());
+                return Err(LiteralError::NoComma('}'));
             }
         }
         Ok(Literal::Dict(entries))
@@ -130,21 +153,21 @@ impl Parser<'_> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    fn integer(&mut self) -> Result<Literal, String> {
+    fn integer(&mut self) -> Result<Literal, LiteralError> {
         let digits = self.run(|c| c.is_ascii_digit() || c == '-');
         let value = digits.parse().map(Literal::Int);
-        let value = value.map_err(|_| format!("bad integer `{digits}`"));
+        let value = value.map_err(|_| LiteralError::Integer(digits.to_owned()));
         // Python 2 wrote long integers with an L.
         self.accept('L');
         value
     }
 
-    fn word(&mut self) -> Result<Literal, String> {
+    fn word(&mut self) -> Result<Literal, LiteralError> {
         match self.run(|c| c.is_ascii_alphanumeric()) {
             "True" => Ok(Literal::Bool(true)),
             "False" => Ok(Literal::Bool(false)),
             "None" => Ok(Literal::None),
-            other => Err(format!("unexpected `{other}`")),
+            other => Err(LiteralError::Unexpected(other.to_owned())),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Accuracy against throughput as a picture on its own.
+//! Accuracy against throughput as an SVG picture.
 //!
 //! One mark for each group of operations at the same place: the colour is the format, the shape
 //! the implementation. Labels are put beside their marks, where nothing else is.
-use super::picture::{Point, points, range};
-use kerf_device::operation::{FORMATS, FunctionVariant};
-use kerf_device::profile::DeviceProfile;
-use std::fmt::Write;
+use super::{Point, points, range, short_number};
+use crate::operation::{FORMATS, FunctionVariant};
+use crate::profile::DeviceProfile;
+use kerf_svg::{COLOURS, Element, Svg, circle, line, path, rect, text, upright_text};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 640.0;
@@ -31,17 +31,11 @@ impl Area {
     }
 }
 
-/// Colours that differ also for people who see few of them (after Okabe and Ito).
 fn colour(format: &str) -> &'static str {
-    match format {
-        "f32" => "#0072b2",
-        "f64" => "#d55e00",
-        "f16" | "f16x2" => "#009e73",
-        "bf16" | "bf16x2" => "#cc79a7",
-        "dw32" => "#56b4e9",
-        "dw64" => "#b8860b",
-        _ => "#555555",
-    }
+    let order = ["f32", "f64", "f16", "bf16", "dw32", "dw64"];
+    let scalar = format.trim_end_matches("x2");
+    let at = order.iter().position(|f| *f == scalar);
+    COLOURS[at.unwrap_or(COLOURS.len() - 1)]
 }
 
 fn format_name(format: &str) -> &str {
@@ -50,12 +44,6 @@ fn format_name(format: &str) -> &str {
         "dw64" => "double2",
         f => f,
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 /// Operations at one place, of one format and implementation.
@@ -133,89 +121,94 @@ fn label_place(g: &Group, taken: &[Area], frame: Area) -> (f64, f64, Area) {
     at(g.x + RADIUS + 4.0, g.y + 4.0)
 }
 
-fn mark(variant: FunctionVariant, x: f64, y: f64, fill: &str) -> String {
+fn mark(variant: FunctionVariant, x: f64, y: f64, fill: &str) -> Element {
     let r = RADIUS;
     match variant {
-        FunctionVariant::Accurate => {
-            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" fill=\"{fill}\"/>\n")
+        FunctionVariant::Accurate => circle(x, y, r).fill(fill),
+        FunctionVariant::Sfu => {
+            let side = 2.0 * r;
+            path(&format!("M{x:.1} {:.1} l{r} {side} h-{side} z", y - r)).fill(fill)
         }
-        FunctionVariant::Sfu => format!(
-            "<path d=\"M{x:.1} {:.1} l{r} {} h-{} z\" fill=\"{fill}\"/>\n",
-            y - r,
-            2.0 * r,
-            2.0 * r
-        ),
-        FunctionVariant::Cmp => format!(
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{fill}\" stroke-width=\"2\"/>\n",
-            x - r,
-            y - r,
-            2.0 * r,
-            2.0 * r
-        ),
+        FunctionVariant::Cmp => rect(x - r, y - r, 2.0 * r, 2.0 * r)
+            .fill("none")
+            .stroke(fill)
+            .stroke_width(2.0),
+    }
+}
+
+/// Where throughputs and bits lie.
+struct Axes {
+    frame: Area,
+    throughput_log2: (f64, f64),
+    bits: (f64, f64),
+}
+
+impl Axes {
+    fn new(all: &[Point]) -> Axes {
+        let xs = range(all.iter().map(|p| p.throughput.log2()), 1.0);
+        let ys = range(all.iter().map(|p| p.bits), 4.0);
+        Axes {
+            frame: Area(LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM),
+            // A little air, so that no mark lies on the frame.
+            throughput_log2: (xs.0 - 0.3, xs.1 + 0.3),
+            bits: (ys.0 - 1.5, ys.1 + 1.5),
+        }
+    }
+
+    fn x(&self, log2: f64) -> f64 {
+        let (low, high) = self.throughput_log2;
+        self.frame.0 + (log2 - low) / (high - low) * (self.frame.2 - self.frame.0)
+    }
+
+    fn y(&self, bits: f64) -> f64 {
+        let (low, high) = self.bits;
+        self.frame.3 - (bits - low) / (high - low) * (self.frame.3 - self.frame.1)
+    }
+
+    fn draw(&self, s: &mut Svg) {
+        let f = self.frame;
+        let (low, high) = self.throughput_log2;
+        for e in low.ceil() as i32..=high.floor() as i32 {
+            let at = self.x(f64::from(e));
+            s.add(line((at, f.1), (at, f.3)).stroke("#ddd"));
+            s.add(text(at, f.3 + 17.0, &short_number(2f64.powi(e))).middle());
+        }
+        let (low, high) = self.bits;
+        let step = if high - low > 60.0 { 8 } else { 4 };
+        for bits in (low.ceil() as i32..=high as i32).filter(|b| b % step == 0) {
+            let at = self.y(f64::from(bits));
+            s.add(line((f.0, at), (f.2, at)).stroke("#ddd"));
+            s.add(text(f.0 - 7.0, at + 4.0, &bits.to_string()).end());
+        }
+        let border = rect(f.0, f.1, f.2 - f.0, f.3 - f.1);
+        s.add(border.fill("none").stroke("#888"));
+        let (across, down) = ((f.0 + f.2) / 2.0, (f.1 + f.3) / 2.0);
+        let name = "results per clock per multiprocessor";
+        s.add(text(across, HEIGHT - 18.0, name).middle());
+        s.add(upright_text(22.0, down, "correct bits"));
     }
 }
 
 /// The picture; `None` where nothing can be drawn.
-pub fn draw(p: &DeviceProfile) -> Option<String> {
+pub fn svg(p: &DeviceProfile) -> Option<String> {
     let all = points(p);
     if all.is_empty() {
         return None;
     }
-    let xs = range(all.iter().map(|p| p.throughput.log2()), 1.0);
-    let ys = range(all.iter().map(|p| p.bits), 4.0);
-    // A little air, so that no mark lies on the frame.
-    let (xs, ys) = ((xs.0 - 0.3, xs.1 + 0.3), (ys.0 - 1.5, ys.1 + 1.5));
-    let frame = Area(LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM);
-    let x = |v: f64| frame.0 + (v - xs.0) / (xs.1 - xs.0) * (frame.2 - frame.0);
-    let y = |v: f64| frame.3 - (v - ys.0) / (ys.1 - ys.0) * (frame.3 - frame.1);
-    let groups = groups(&all, |p| (x(p.throughput.log2()), y(p.bits)));
-    let mut s = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    let _ = writeln!(
-        s,
-        "<text x=\"{LEFT}\" y=\"26\" font-size=\"17\">{}: accuracy against throughput</text>\n<text x=\"{LEFT}\" y=\"45\" fill=\"#555\">{}</text>",
-        escape(&p.name),
-        escape(&p.gpu)
-    );
-    for e in xs.0.ceil() as i32..=xs.1.floor() as i32 {
-        let at = x(f64::from(e));
-        let _ = writeln!(
-            s,
-            "<path d=\"M{at:.1} {} V{}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            frame.1,
-            frame.3,
-            frame.3 + 17.0,
-            super::marks::number(2f64.powi(e))
-        );
-    }
-    let step = if ys.1 - ys.0 > 60.0 { 8 } else { 4 };
-    for bits in (ys.0.ceil() as i32..=ys.1 as i32).filter(|b| b % step == 0) {
-        let at = y(f64::from(bits));
-        let _ = writeln!(
-            s,
-            "<path d=\"M{} {at:.1} H{}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{bits}</text>",
-            frame.0,
-            frame.2,
-            frame.0 - 7.0,
-            at + 4.0
-        );
-    }
-    let _ = writeln!(
-        s,
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888\"/>",
-        frame.0,
-        frame.1,
-        frame.2 - frame.0,
-        frame.3 - frame.1
-    );
-    let _ = writeln!(
-        s,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">results per clock per multiprocessor</text>\n<text transform=\"translate(22 {}) rotate(-90)\" text-anchor=\"middle\">correct bits</text>",
-        (frame.0 + frame.2) / 2.0,
-        HEIGHT - 18.0,
-        (frame.1 + frame.3) / 2.0
-    );
+    let axes = Axes::new(&all);
+    let groups = groups(&all, |p| (axes.x(p.throughput.log2()), axes.y(p.bits)));
+    let mut s = Svg::new(WIDTH, HEIGHT, 12.0);
+    let title = format!("{}: accuracy against throughput", p.name);
+    s.add(text(LEFT, 26.0, &title).font_size(17.0));
+    s.add(text(LEFT, 45.0, &p.gpu).fill("#555"));
+    axes.draw(&mut s);
+    draw_groups(&mut s, &groups, axes.frame);
+    draw_key(&mut s, &groups, axes.frame.2 + 35.0);
+    Some(s.finish())
+}
+
+/// Marks and their labels.
+fn draw_groups(s: &mut Svg, groups: &[Group], frame: Area) {
     let mut taken: Vec<Area> = groups
         .iter()
         .map(|g| Area(g.x - RADIUS, g.y - RADIUS, g.x + RADIUS, g.y + RADIUS))
@@ -223,8 +216,8 @@ pub fn draw(p: &DeviceProfile) -> Option<String> {
     // Labels may reach a little over the frame to the right.
     let room = Area(frame.0, frame.1, frame.2 + 20.0, frame.3);
     // Lines lie under marks, and marks under labels.
-    let (mut marks, mut labels) = (String::new(), String::new());
-    for g in &groups {
+    let (mut marks, mut labels) = (Vec::new(), Vec::new());
+    for g in groups {
         let (lx, ly, area) = label_place(g, &taken, room);
         taken.push(area);
         let fill = colour(g.format);
@@ -232,38 +225,24 @@ pub fn draw(p: &DeviceProfile) -> Option<String> {
         let cy = (area.1 + area.3) / 2.0;
         if (cy - g.y).abs() > LINE / 3.0 {
             let end = g.x.clamp(area.0, area.2);
-            let _ = writeln!(
-                s,
-                "<path d=\"M{:.1} {:.1} L{end:.1} {cy:.1}\" stroke=\"{fill}\" stroke-width=\"0.7\"/>",
-                g.x, g.y
-            );
+            s.add(line((g.x, g.y), (end, cy)).stroke(fill).stroke_width(0.7));
         }
-        marks += &mark(g.variant, g.x, g.y, fill);
-        let _ = writeln!(
-            labels,
-            "<text x=\"{lx:.1}\" y=\"{ly:.1}\" font-size=\"11\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-            escape(&g.label)
-        );
+        marks.push(mark(g.variant, g.x, g.y, fill));
+        let label = text(lx, ly, &g.label).font_size(11.0);
+        let outline = label.stroke("white").stroke_width(3.0);
+        labels.push(outline.attribute("paint-order", "stroke"));
     }
-    s += &marks;
-    s += &labels;
-    s += &key(&groups, frame.2 + 35.0);
-    s += "</svg>\n";
-    Some(s)
+    for e in marks.into_iter().chain(labels) {
+        s.add(e);
+    }
 }
 
 /// What colours and shapes mean.
-fn key(groups: &[Group], x: f64) -> String {
-    let mut s = String::new();
+fn draw_key(s: &mut Svg, groups: &[Group], x: f64) {
     let mut y = TOP + 10.0;
-    let mut entry = |variant, fill: &str, text: &str| {
-        s += &mark(variant, x, y, fill);
-        let _ = writeln!(
-            s,
-            "<text x=\"{}\" y=\"{}\">{text}</text>",
-            x + 12.0,
-            y + 4.0
-        );
+    let mut entry = |variant, fill: &str, words: &str| {
+        s.add(mark(variant, x, y, fill));
+        s.add(text(x + 12.0, y + 4.0, words));
         y += 20.0;
     };
     for f in FORMATS {
@@ -271,16 +250,15 @@ fn key(groups: &[Group], x: f64) -> String {
             entry(FunctionVariant::Accurate, colour(f), format_name(f));
         }
     }
-    for (variant, text) in [
+    for (variant, words) in [
         (FunctionVariant::Accurate, "accurate"),
         (FunctionVariant::Sfu, "special function"),
         (FunctionVariant::Cmp, "without renorm."),
     ] {
         if groups.iter().any(|g| g.variant == variant) {
-            entry(variant, "#555555", text);
+            entry(variant, "#555555", words);
         }
     }
-    s
 }
 
 #[cfg(test)]
@@ -289,9 +267,9 @@ mod tests {
 
     #[test]
     fn labels_do_not_cover_each_other() {
-        for b in kerf_device::bundled::BUNDLED {
+        for b in crate::bundled::BUNDLED {
             let p = b.load().expect(b.name);
-            let Some(s) = draw(&p) else { continue };
+            let Some(s) = svg(&p) else { continue };
             assert!(
                 s.starts_with("<svg ") && s.ends_with("</svg>\n"),
                 "{}",

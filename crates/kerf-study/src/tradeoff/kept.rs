@@ -1,7 +1,6 @@
 //! One file for each workload that has ended, or was stopped when only its calls were left, so that a run that was stopped
 //! goes on.
-use crate::fail::Failure;
-use crate::files;
+use super::{TradeoffError, name_of};
 use kerf_run::job::NOT_YET;
 use kerf_tune::tradeoff::Tradeoff;
 use std::path::{Path, PathBuf};
@@ -10,20 +9,13 @@ fn folder(dir: &Path) -> PathBuf {
     dir.join("workloads")
 }
 
-fn name_of(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
 /// Writes a workload's result.
-pub fn write(dir: &Path, t: &Tradeoff) -> Result<(), Failure> {
+pub fn write(dir: &Path, t: &Tradeoff) -> Result<(), TradeoffError> {
     let to = folder(dir).join(format!("{}.json", t.name));
-    let fail = |e: std::io::Error| Failure::new(format!("cannot write {}: {e}", to.display()));
-    std::fs::create_dir_all(folder(dir)).map_err(fail)?;
-    let text = serde_json::to_string(t).map_err(|e| Failure::new(e.to_string()))?;
-    files::write_whole(&to, &(text + "\n")).map_err(fail)
+    let text = serde_json::to_string(t)?;
+    std::fs::create_dir_all(folder(dir))
+        .and_then(|()| kerf_files::write_whole(&to, &(text + "\n")))
+        .map_err(|source| TradeoffError::Write { path: to, source })
 }
 
 /// Results of an earlier run in the same folder, with the positions of their workloads. Without `resume` a
@@ -32,7 +24,7 @@ pub fn read(
     dir: &Path,
     paths: &[PathBuf],
     resume: bool,
-) -> Result<Vec<(usize, Tradeoff)>, Failure> {
+) -> Result<Vec<(usize, Tradeoff)>, TradeoffError> {
     let mut all = Vec::new();
     for (i, path) in paths.iter().enumerate() {
         let from = folder(dir).join(format!("{}.json", name_of(path)));
@@ -40,13 +32,10 @@ pub fn read(
             continue;
         };
         if !resume {
-            return Err(Failure::new(format!("{} has results", dir.display()))
-                .help("--resume goes on there; or choose another folder with --out"));
+            return Err(TradeoffError::HasResults(dir.to_owned()));
         }
-        let t: Tradeoff = serde_json::from_str(&text).map_err(|e| {
-            Failure::new(format!("{} is no result: {e}", from.display()))
-                .help("delete it, and the workload is run again")
-        })?;
+        let t: Tradeoff = serde_json::from_str(&text)
+            .map_err(|source| TradeoffError::NoResult { path: from, source })?;
         // What was stopped before its end is run again; until then the file is what there is.
         if t.swept.not_chosen.as_deref() != Some(NOT_YET) {
             all.push((i, t));

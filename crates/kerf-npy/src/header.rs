@@ -14,7 +14,7 @@ const MAX_HEADER: u64 = 1 << 20;
 /// Most extents of a shape, which is more than numpy allows.
 const MAX_RANK: usize = 64;
 
-pub(super) const MAGIC: &[u8; 6] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// Type and shape of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct NpyHeader {
     start: u64,
 }
 
-pub(super) fn read(from: &mut impl Read) -> Result<NpyHeader, NpyProblem> {
+pub(crate) fn read(from: &mut impl Read) -> Result<NpyHeader, NpyProblem> {
     let mut fixed = [0; 8];
     fill(from, &mut fixed, 0)?;
     let [.., major, minor] = fixed;
@@ -59,7 +59,7 @@ pub(super) fn read(from: &mut impl Read) -> Result<NpyHeader, NpyProblem> {
     }
     // Version 1 and 2 are Latin-1, but everything this understands is ASCII.
     let text = String::from_utf8_lossy(&bytes);
-    let literal = literal::parse(&text).map_err(NpyProblem::Header)?;
+    let literal = literal::parse(&text).map_err(|e| NpyProblem::Header(e.to_string()))?;
     from_literal(&literal, start + length)
 }
 
@@ -129,15 +129,15 @@ impl NpyHeader {
         self.file_type.to_string()
     }
 
-    pub(super) fn data_start(&self) -> u64 {
+    pub(crate) fn data_start(&self) -> u64 {
         self.start
     }
 
-    pub(super) fn data_bytes(&self) -> u64 {
+    pub(crate) fn data_bytes(&self) -> u64 {
         self.count * self.file_type.size as u64
     }
 
-    pub(super) fn make_little_endian(&self, bytes: &mut [u8]) {
+    pub(crate) fn make_little_endian(&self, bytes: &mut [u8]) {
         self.file_type.make_little_endian(bytes);
     }
 

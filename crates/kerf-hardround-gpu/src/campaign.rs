@@ -1,0 +1,141 @@
+//! A search under way: what is finished, written to the certificate before it counts.
+use crate::GpuError;
+use crate::engine::SearchEngine;
+use kerf_cluster::ClusterError;
+use kerf_hardround::certificate::{Header, UnitRecord};
+use kerf_hardround::finished::FinishedUnits;
+use kerf_hardround::journal::{Journal, JournalError};
+use kerf_hardround::leaf::Query;
+use kerf_hardround::units::Units;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Why a search ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// The certificate.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The device.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// The other processes.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// No connections can be taken.
+    #[error("cannot listen: {0}")]
+    Listen(std::io::Error),
+    /// A line of another process is no unit.
+    #[error("a process sent nonsense: {0}")]
+    NotAUnit(serde_json::Error),
+    /// A unit of another process was damaged on its way.
+    #[error("a process sent a unit with a wrong hash")]
+    WrongHash,
+}
+
+/// How far a search is.
+pub struct CampaignProgress<'a> {
+    /// The first argument of the unit that was finished last.
+    pub near: &'a str,
+    /// Units that are finished, those of earlier runs among them.
+    pub finished_units: u64,
+    /// Units that earlier runs finished.
+    pub resumed_units: u64,
+    /// Units of the search.
+    pub units: u64,
+    /// Hard cases.
+    pub cases: usize,
+    /// Arguments that this run searched.
+    pub arguments: u64,
+    /// Seconds since this run began.
+    pub elapsed_s: f64,
+}
+
+/// A search under way.
+pub struct Campaign<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) units: &'a Units,
+    journal: Option<Journal>,
+    /// Units that are finished.
+    pub finished: FinishedUnits,
+    /// Number of those that were finished before.
+    pub resumed_units: u64,
+    /// When it began.
+    pub began: Instant,
+    arguments: u64,
+    /// Seconds until the GPU was ready.
+    pub opened: Option<f64>,
+    tell: &'a mut (dyn FnMut(&CampaignProgress) + Send),
+}
+
+impl<'a> Campaign<'a> {
+    /// Begins, with what an earlier search left; `tell` is called after each unit.
+    pub fn new(
+        header: &'a Header,
+        units: &'a Units,
+        journal: Option<Journal>,
+        finished: FinishedUnits,
+        tell: &'a mut (dyn FnMut(&CampaignProgress) + Send),
+    ) -> Campaign<'a> {
+        Campaign {
+            header,
+            units,
+            journal,
+            resumed_units: finished.numbers.len() as u64,
+            finished,
+            began: Instant::now(),
+            arguments: 0,
+            opened: None,
+            tell,
+        }
+    }
+
+    /// Searches in this process alone, on the GPU of a number or on the processor.
+    pub fn search(
+        &mut self,
+        q: &Query,
+        gpu: Option<i32>,
+        threads: usize,
+    ) -> Result<(), CampaignError> {
+        let there = self.finished.numbers.clone();
+        let (units, header) = (self.units, self.header);
+        let mut failure = None;
+        let wanted = |i| !there.contains(&i);
+        let sink = |unit, text: String| match self.keep_unit(unit, &text) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                failure = Some(e);
+                ControlFlow::Break(())
+            }
+        };
+        let mut engine = SearchEngine::new(gpu, threads)?;
+        engine.search(q, units, 0..units.len(), header, wanted, sink)?;
+        self.opened = engine.opened;
+        failure.map_or(Ok(()), |e| Err(e.into()))
+    }
+
+    /// A unit is finished: it is written before it counts.
+    pub(crate) fn keep_unit(&mut self, unit: UnitRecord, text: &str) -> Result<(), JournalError> {
+        if let Some(j) = &mut self.journal {
+            j.line(text)?;
+        }
+        self.arguments += unit.length;
+        let near = unit.first.clone();
+        self.finished.add(unit);
+        (self.tell)(&CampaignProgress {
+            near: &near,
+            finished_units: self.finished.numbers.len() as u64,
+            resumed_units: self.resumed_units,
+            units: self.units.len(),
+            cases: self.finished.cases.len(),
+            arguments: self.arguments,
+            elapsed_s: self.began.elapsed().as_secs_f64(),
+        });
+        Ok(())
+    }
+
+    /// Makes the certificate durable.
+    pub fn close(&mut self) -> Result<(), JournalError> {
+        self.journal.as_mut().map_or(Ok(()), Journal::close)
+    }
+}
