@@ -4,7 +4,7 @@
 //! minimum of zeros decide anything; outputs are compared after all NaNs became one pattern.
 use crate::random_kernel::{self, RandomKernel, RandomModule};
 use crate::random_plan::random_plan;
-use kerf_exec::{Arg, ExecError, Executor, Launch};
+use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
 use kerf_pass::Plan;
@@ -144,8 +144,33 @@ pub fn run(
     exec: &mut dyn Executor,
 ) -> Result<Outputs, ExecError> {
     let k: &RandomKernel = &p.random.kernels[index];
-    let n = k.threads();
-    let inputs = random_kernel::inputs(p.seed, index, n);
+    let (mut args, outs) = random_buffers(p.seed, index, k.threads(), exec)?;
+    if let Some(Some(lambda)) = p.lambda.get(index) {
+        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
+    }
+    exec.launch(&Launch {
+        symbol: &k.name,
+        name: &k.name,
+        grid: k.grid,
+        block: k.block,
+        dynamic_shared: 0,
+        args: &args,
+    })?;
+    let mut buffers: [Vec<u8>; 4] = Default::default();
+    for (i, id) in outs.into_iter().enumerate() {
+        buffers[i] = exec.read(id)?;
+    }
+    Ok(Outputs::canonical(buffers))
+}
+
+/// Inputs and outputs of a random kernel for `n` threads, on an executor: the arguments, and the four outputs.
+pub(crate) fn random_buffers(
+    seed: u64,
+    index: usize,
+    n: usize,
+    exec: &mut dyn Executor,
+) -> Result<(Vec<Arg>, Vec<BufferId>), ExecError> {
+    let inputs = random_kernel::inputs(seed, index, n);
     let bytes: [Vec<u8>; 4] = [
         inputs.f64.iter().flat_map(|v| v.to_le_bytes()).collect(),
         inputs.f32.iter().flat_map(|v| v.to_le_bytes()).collect(),
@@ -165,20 +190,5 @@ pub fn run(
         outs.push(id);
         args.push(Arg::Buffer { id, offset: 0 });
     }
-    if let Some(Some(lambda)) = p.lambda.get(index) {
-        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
-    }
-    exec.launch(&Launch {
-        symbol: &k.name,
-        name: &k.name,
-        grid: k.grid,
-        block: k.block,
-        dynamic_shared: 0,
-        args: &args,
-    })?;
-    let mut buffers: [Vec<u8>; 4] = Default::default();
-    for (i, id) in outs.into_iter().enumerate() {
-        buffers[i] = exec.read(id)?;
-    }
-    Ok(Outputs::canonical(buffers))
+    Ok((args, outs))
 }

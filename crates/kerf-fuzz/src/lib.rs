@@ -9,3 +9,4 @@ pub mod mutate;
 pub mod random_kernel;
 pub mod random_plan;
 pub mod readers;
+pub mod references;

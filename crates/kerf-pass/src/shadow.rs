@@ -21,7 +21,7 @@ mod provenance;
 mod runtime;
 mod words;
 
-pub use functions::{FUNCTIONS, function_of};
+pub use functions::{FUNCTIONS, ShadowFunction, function_of};
 
 use kerf_ir::sites::Location;
 use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};

@@ -11,6 +11,8 @@ mod examples;
 mod kernels;
 #[path = "reference/mp.rs"]
 mod mp;
+#[path = "reference/routes.rs"]
+mod routes;
 
 use kerf_workload::Scalar;
 use kerf_workload::Workload;

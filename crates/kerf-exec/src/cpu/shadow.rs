@@ -4,8 +4,6 @@
 //! per two bytes of the arena, committed on first touch; an entry holds the double-double value and
 //! a tag made of the original bits, so that a stale entry is never believed. Memory outside the
 //! arena (constant and device variables) is kept in a map.
-mod functions;
-
 use super::mapping::{self, MemoryError};
 use super::memory::Arena;
 use kerf_num::{Dd, Format};
@@ -427,16 +425,6 @@ extern "C" fn atomic(
     before
 }
 
-extern "C" fn from_i64(v: i64) -> Dd {
-    Dd::from_i64(v)
-}
-extern "C" fn from_u64(v: u64) -> Dd {
-    Dd::from_u64(v)
-}
-extern "C" fn ldexp(hi: f64, lo: f64, e: i32) -> Dd {
-    Dd { hi, lo }.ldexp(e)
-}
-
 /// What compiled code calls.
 pub fn symbols() -> Vec<(&'static str, usize)> {
     macro_rules! table {
@@ -448,9 +436,7 @@ pub fn symbols() -> Vec<(&'static str, usize)> {
         "kerf_shadow_part" => part, "kerf_shadow_clear" => clear, "kerf_shadow_cas" => cas, "kerf_shadow_swap" => swap,
         "kerf_shadow_copy" => copy, "kerf_shadow_byval" => byval, "kerf_shadow_set_arg" => set_arg, "kerf_shadow_arg" => arg,
         "kerf_shadow_set_ret" => set_ret, "kerf_shadow_ret" => ret, "kerf_shadow_compare" => compare,
-        "kerf_shadow_atomic" => atomic, "kerf_dd_from_i64" => from_i64, "kerf_dd_from_u64" => from_u64,
-        "kerf_dd_ldexp" => ldexp, "kerf_dd_powi" => functions::powi,
-        "kerf_dd_apply1" => functions::apply1, "kerf_dd_apply2" => functions::apply2, "kerf_dd_apply3" => functions::apply3,
+        "kerf_shadow_atomic" => atomic,
     ]
 }
 

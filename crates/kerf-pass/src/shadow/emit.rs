@@ -1,5 +1,4 @@
 //! Writing into the program: calls of the shadow runtime, and the shadows of operands.
-use super::functions::FUNCTIONS;
 use super::{Dd, Pass, ShadowRuntime, format_number, lanes};
 use crate::reference_library;
 use kerf_llvm::{Builder, Opcode, Type, Value};
@@ -88,33 +87,16 @@ impl Pass<'_> {
         }
     }
 
-    pub(super) fn apply(&self, b: &Builder, function: u32, args: &[Value]) -> Vec<Dd> {
+    /// A function of the reference library on the shadows of values, lane by lane.
+    pub(super) fn apply(&self, b: &Builder, function: &str, args: &[Value]) -> Vec<Dd> {
         let shadows: Vec<Vec<Dd>> = args.iter().map(|a| self.get(b, *a)).collect();
-        let n = shadows.first().map_or(0, Vec::len);
-        let name = FUNCTIONS[function as usize].0;
-        let in_library = reference_library::FUNCTIONS.contains(&name);
-        if !in_library {
-            self.needs_host(format!("{name}, which has no version for devices"));
-        }
-        (0..n)
+        let lanes = shadows.first().map_or(0, Vec::len);
+        let name = format!("{}{function}", reference_library::PREFIX);
+        (0..lanes)
             .map(|l| {
-                if in_library || self.runtime == ShadowRuntime::Device {
-                    let pairs: Vec<Value> = shadows.iter().map(|s| self.pair(b, s[l])).collect();
-                    return self.call_pair(b, &format!("kerf_dd_{name}"), &pairs);
-                }
-                let mut a = vec![b.i32(function)];
-                for s in &shadows {
-                    a.extend([s[l].hi, s[l].lo]);
-                }
-                self.call_dd(b, &format!("kerf_dd_apply{}", args.len()), &a)
+                let pairs: Vec<Value> = shadows.iter().map(|s| self.pair(b, s[l])).collect();
+                self.call_pair(b, &name, &pairs)
             })
             .collect()
-    }
-
-    pub(super) fn function(&self, name: &str) -> u32 {
-        FUNCTIONS
-            .iter()
-            .position(|f| f.0 == name)
-            .expect("the operation should be listed") as u32
     }
 }

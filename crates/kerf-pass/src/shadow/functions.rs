@@ -1,6 +1,15 @@
 //! The elementary functions that have a shadow, and the names under which programs call them.
 
-/// Elementary functions that the runtime evaluates, by number, with their argument count.
+/// A function of the reference library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShadowFunction {
+    /// Its name there.
+    pub name: &'static str,
+    /// How many arguments it takes.
+    pub arguments: u32,
+}
+
+/// Elementary functions that have a shadow, with their argument count.
 pub const FUNCTIONS: &[(&str, u32)] = &[
     ("exp", 1),
     ("exp2", 1),
@@ -69,15 +78,21 @@ pub const FUNCTIONS: &[(&str, u32)] = &[
     ("normcdfinv", 1),
 ];
 
-/// The function that a callee computes: position in [`FUNCTIONS`].
-pub fn function_of(callee: &str) -> Option<u32> {
+/// The function that a callee computes.
+pub fn function_of(callee: &str) -> Option<ShadowFunction> {
     let mut n = callee
         .strip_prefix("__nv_")
         .or_else(|| callee.strip_prefix("llvm.nvvm."))
         .or_else(|| callee.strip_prefix("llvm."))?;
     n = n.strip_prefix("fast_").unwrap_or(n);
     let head = n.split('.').next().unwrap_or(n);
-    let by = |name: &str| FUNCTIONS.iter().position(|f| f.0 == name).map(|i| i as u32);
+    let by = |wanted: &str| {
+        let found = FUNCTIONS.iter().find(|f| f.0 == wanted);
+        found.map(|(name, arguments)| ShadowFunction {
+            name,
+            arguments: *arguments,
+        })
+    };
     // Directed intrinsics: __nv_dadd_rz, __nv_fmul_rn, __nv_fmaf_ru, __nv_drcp_rn, __nv_fsqrt_rn ...
     if let Some((op, mode)) = head.rsplit_once('_')
         && matches!(mode, "rn" | "rz" | "ru" | "rd")
@@ -118,8 +133,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_library_has_every_function() {
+        for (name, _) in FUNCTIONS {
+            assert!(crate::reference_library::has(name), "{name}");
+        }
+    }
+
+    #[test]
     fn names_map_to_functions() {
-        let name = |c: &str| function_of(c).map(|i| FUNCTIONS[i as usize].0);
+        let name = |c: &str| function_of(c).map(|f| f.name);
         assert_eq!(name("__nv_exp"), Some("exp"));
         assert_eq!(name("__nv_expf"), Some("exp"));
         assert_eq!(name("__nv_fast_expf"), Some("exp"));

@@ -14,8 +14,7 @@ impl Pass<'_> {
             (_, Some(n)) => Builder::before(n),
         };
         let b = &after;
-        let binary =
-            |p: &Self, name: &str| p.apply(b, p.function(name), &[i.operand(0), i.operand(1)]);
+        let binary = |p: &Self, name: &str| p.apply(b, name, &[i.operand(0), i.operand(1)]);
         let shape = lanes(i.ty());
         let new = match op {
             LLVMFAdd => binary(self, "add"),

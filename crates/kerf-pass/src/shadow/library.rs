@@ -1,5 +1,5 @@
 //! Calls of functions that the module only declares: libdevice, LLVM's and NVVM's intrinsics.
-use super::functions::{FUNCTIONS, function_of};
+use super::functions::function_of;
 use super::runtime::Place;
 use super::{Dd, Pass, lanes};
 use kerf_llvm::{Builder, Value};
@@ -28,7 +28,7 @@ impl Pass<'_> {
     /// Shadows of the results that a math function leaves in memory.
     fn store_results(&mut self, name: &str, args: &[Value], after: &Builder) {
         for (function, at) in Self::stored_results(name) {
-            let s = self.apply(after, self.function(function), &args[..1]);
+            let s = self.apply(after, function, &args[..1]);
             let t = args[0].ty();
             let v = after.load(t, args[*at]);
             self.write_shadow(after, Place::plain(args[*at]), v, s[0]);
@@ -83,10 +83,10 @@ impl Pass<'_> {
             return;
         }
         if let Some(f) = function_of(name)
-            && FUNCTIONS[f as usize].1 as usize == floats.len()
+            && f.arguments as usize == floats.len()
             && floats.len() == args.len()
         {
-            let s = self.apply(after, f, &floats);
+            let s = self.apply(after, f.name, &floats);
             self.shadows.insert(i, s);
             return;
         }
