@@ -32,7 +32,7 @@ mod table_names;
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch, LaunchConfiguration};
 use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
-use kerf_pass::shadow::ShadowMap;
+use kerf_pass::shadow::{ShadowMap, VARIABLE_ENTRIES};
 use launch::{KernelEntry, LaunchShape, Reserve};
 use launch_state::{MemoryRange, Shared};
 use lower::{LowerOptions, Lowered, LoweredKernel};
@@ -372,6 +372,10 @@ impl Executor for CpuExecutor {
             .jit
             .address(symbol)
             .map_err(|_| ExecError::NoSymbol(symbol.into()))?;
+        let entries = self.jit.address(&format!("{VARIABLE_ENTRIES}{symbol}"));
+        if let (Some(e), Ok(at)) = (&mut self.entries, entries) {
+            e.add_variable(address, bytes, at);
+        }
         self.buffers.push(Buffer {
             address,
             bytes,
@@ -412,17 +416,17 @@ impl Executor for CpuExecutor {
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
         let (a, b) = (self.slot(from)?, self.slot(to)?);
-        let n = a.bytes.min(b.bytes);
+        let (from, to, n) = (a.address, b.address, a.bytes.min(b.bytes));
         // SAFETY: both have n bytes; they may be the same buffer.
-        unsafe { std::ptr::copy(a.address as *const u8, b.address as *mut u8, n) };
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, n) };
         if let Some(s) = &self.shadow {
-            s.copied(b.address, a.address, n);
+            s.copied(to, from, n);
         }
-        if let Some(e) = &self.entries {
-            e.copied(b.address, a.address, n);
+        if let Some(e) = &mut self.entries {
+            e.copied(to, from, n);
         }
         if let Some(s) = &self.sanitizer {
-            s.region.copy(b.address, a.address, n);
+            s.region.copy(to, from, n);
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use clear::Clear;
 use code::LoadedCode;
 use driver::{DriverContext, DriverEvent};
 use graph::{KeptContents, Recording};
+use kerf_pass::shadow::VARIABLE_ENTRIES;
 use std::ffi::c_void;
 use stream::OwnStream;
 
@@ -236,6 +237,10 @@ impl Executor for CudaExecutor {
         _element: usize,
     ) -> Result<BufferId, ExecError> {
         let (address, have) = self.loaded.global(symbol)?;
+        let entries = self.loaded.global(&format!("{VARIABLE_ENTRIES}{symbol}"));
+        if let (Some(e), Ok((at, _))) = (&mut self.entries, entries) {
+            e.add_variable(address, have, at);
+        }
         if have < bytes {
             return Err(ExecError::TooLong {
                 name: symbol.into(),
@@ -319,8 +324,9 @@ impl Executor for CudaExecutor {
         }
         let bytes = a.bytes.min(b.bytes);
         driver::on_device(b.address, a.address, bytes)?;
-        match &self.entries {
-            Some(e) => e.copied(b.address, a.address, bytes),
+        let (to, from) = (b.address, a.address);
+        match &mut self.entries {
+            Some(e) => e.copied(to, from, bytes),
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use kerf_fuzz::references::shadowed;
 use kerf_pass::shadow::ShadowDevice;
 
 /// Kernels of the test; the campaign on a GPU has more.
-const SEEDS: std::ops::Range<u64> = 0..48;
+const SEEDS: std::ops::Range<u64> = 0..24;
 
 #[test]
 fn both_routes_give_the_same_bits() {
@@ -32,5 +32,5 @@ fn both_routes_give_the_same_bits() {
     }
     refused.sort();
     refused.dedup();
-    assert!(compared >= 24, "only {compared} were compared: {refused:?}");
+    assert!(compared >= 12, "only {compared} were compared: {refused:?}");
 }

@@ -22,6 +22,7 @@ mod runtime;
 mod words;
 
 pub use functions::{FUNCTIONS, ShadowFunction, function_of};
+pub use runtime::VARIABLE_ENTRIES;
 
 use kerf_ir::sites::Location;
 use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
@@ -237,6 +238,7 @@ pub fn instrument(m: &Module, runtime: ShadowRuntime) -> Result<ShadowMap, LlvmE
     };
     kernels.iter().for_each(|k| p.note_params(*k));
     p.device = DeviceLayout::for_functions(&p, &defined);
+    p.shadow_variables();
     for f in &defined {
         p.run(*f, kernels.contains(f));
     }

@@ -19,6 +19,10 @@ pub(super) struct ArenaEntries {
     map: ShadowMap,
     flips: BufferId,
     lost: BufferId,
+    /// Variables of the program: where they lie, their bytes, and where their entries lie.
+    variables: Vec<(usize, usize, usize)>,
+    /// Copies of shadows to memory without entries.
+    lost_copies: u64,
     /// Has a kernel run?
     used: bool,
 }
@@ -42,15 +46,25 @@ impl ArenaEntries {
             map,
             flips: counters[0],
             lost: counters[1],
+            variables: Vec::new(),
+            lost_copies: 0,
             used: false,
         })
     }
 
-    /// Where the entries of a range of the arena lie; none for memory outside of it.
+    /// A variable of the program has entries.
+    pub(super) fn add_variable(&mut self, address: usize, bytes: usize, entries: usize) {
+        self.variables.push((address, bytes, entries));
+    }
+
+    /// Where the entries of a range lie; none for memory that has none.
     fn range(&self, address: usize, bytes: usize) -> Option<(usize, usize)> {
-        let at = address.wrapping_sub(self.arena) / self.granule * ENTRY;
-        let n = bytes.div_ceil(self.granule) * ENTRY;
-        (at.checked_add(n)? <= self.bytes).then_some((self.base + at, n))
+        let arena = (self.arena, self.bytes / ENTRY * self.granule, self.base);
+        let all = std::iter::once(&arena).chain(&self.variables);
+        let holds = |(start, n, _): &&(usize, usize, usize)| address.wrapping_sub(*start) < *n;
+        let (start, _, entries) = all.clone().find(holds)?;
+        let at = (address - start) / self.granule * ENTRY;
+        Some((entries + at, bytes.div_ceil(self.granule) * ENTRY))
     }
 
     /// A kernel is about to run.
@@ -67,11 +81,17 @@ impl ArenaEntries {
     }
 
     /// Bytes that were copied between launches: their shadows go along.
-    pub(super) fn copied(&self, to: usize, from: usize, bytes: usize) {
-        let both = self.range(to, bytes).zip(self.range(from, bytes));
-        if let (true, Some(((to, n), (from, _)))) = (self.used, both) {
-            // SAFETY: as in `written`; the ranges may overlap.
-            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, n) };
+    pub(super) fn copied(&mut self, to: usize, from: usize, bytes: usize) {
+        match (self.range(to, bytes), self.range(from, bytes)) {
+            _ if !self.used => {}
+            (Some((to, n)), Some((from, _))) => {
+                // SAFETY: as in `written`; the ranges may overlap.
+                unsafe { std::ptr::copy(from as *const u8, to as *mut u8, n) };
+            }
+            (Some(_), None) => self.written(to, bytes),
+            // Whatever was computed there is lost.
+            (None, Some(_)) => self.lost_copies += 1,
+            (None, None) => {}
         }
     }
 }
@@ -148,6 +168,8 @@ impl ShadowExecutor for CpuExecutor {
 
     fn lost_shadows(&mut self) -> Result<LostShadows, ExecError> {
         let lost = self.own_entries().lost;
-        Ok(LostShadows::from_words(&words(&self.read(lost)?)))
+        let mut found = LostShadows::from_words(&words(&self.read(lost)?));
+        found.stores += self.own_entries().lost_copies;
+        Ok(found)
     }
 }

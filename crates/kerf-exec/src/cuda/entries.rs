@@ -28,6 +28,10 @@ pub(super) struct DeviceEntries {
     shared: Option<(DeviceMemory, DeviceMemory)>,
     slots: usize,
     slot_bytes: usize,
+    /// Variables of the program: where they lie, their bytes, and where their entries lie.
+    variables: Vec<(u64, usize, u64)>,
+    /// Copies of shadows to memory without entries.
+    lost_copies: u64,
 }
 
 impl DeviceEntries {
@@ -48,6 +52,8 @@ impl DeviceEntries {
             shared: None,
             slots: 0,
             slot_bytes: 0,
+            variables: Vec::new(),
+            lost_copies: 0,
         })
     }
 
@@ -76,14 +82,21 @@ impl DeviceEntries {
         })
     }
 
-    /// Entries of a range; none for memory outside of the arena.
+    /// A variable of the program has entries.
+    pub(super) fn add_variable(&mut self, address: u64, bytes: usize, entries: u64) {
+        self.variables.push((address, bytes, entries));
+    }
+
+    /// Entries of a range; none for memory that has none.
     fn range(&self, address: u64, bytes: usize) -> Option<(u64, usize)> {
-        let at = usize::try_from(address.checked_sub(self.arena.address)?).ok()?;
         let granule = self.map.granule as usize;
-        (at < self.arena.bytes).then(|| {
-            let n = bytes.div_ceil(granule) * ENTRY;
-            (self.entries.address + (at / granule * ENTRY) as u64, n)
-        })
+        let arena = (self.arena.address, self.arena.bytes, self.entries.address);
+        let all = std::iter::once(&arena).chain(&self.variables);
+        let holds = |(start, n, _): &&(u64, usize, u64)| address.wrapping_sub(*start) < *n as u64;
+        let (start, _, entries) = all.clone().find(holds)?;
+        let at = (address - start) as usize;
+        let n = bytes.div_ceil(granule) * ENTRY;
+        Some((entries + (at / granule * ENTRY) as u64, n))
     }
 
     /// Bytes that were written from outside are exact.
@@ -95,10 +108,15 @@ impl DeviceEntries {
     }
 
     /// Bytes that were copied between launches: their shadows go along.
-    pub(super) fn copied(&self, to: u64, from: u64, bytes: usize) -> Result<(), ExecError> {
+    pub(super) fn copied(&mut self, to: u64, from: u64, bytes: usize) -> Result<(), ExecError> {
         match (self.range(to, bytes), self.range(from, bytes)) {
             (Some((t, n)), Some((f, _))) if n > 0 => driver::on_device(t, f, n),
             (Some((t, n)), None) if n > 0 => driver::fill(t, 0, n),
+            // Whatever was computed there is lost.
+            (None, Some((_, n))) if n > 0 => {
+                self.lost_copies += 1;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -212,6 +230,8 @@ impl ShadowExecutor for CudaExecutor {
     fn lost_shadows(&mut self) -> Result<LostShadows, ExecError> {
         let e = self.own_entries()?;
         let w = driver::to_host(e.lost.address, 8 * LostShadows::WORDS)?;
-        Ok(LostShadows::from_words(&words(&w)))
+        let mut lost = LostShadows::from_words(&words(&w));
+        lost.stores += e.lost_copies;
+        Ok(lost)
     }
 }

@@ -1,6 +1,6 @@
 //! What shadows in memory are kept by: functions of the CPU executor, or device code that is linked in.
 use super::{Dd, Pass, ShadowRuntime, lanes};
-use kerf_llvm::{Builder, Opcode, Ordering, Type, Value};
+use kerf_llvm::{Builder, Opcode, Ordering, Type, Value, space};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 const MIXED: u32 = 16;
 const VOLATILE: u32 = 32;
 const SPACE: u32 = 8;
+
+/// What the entries of a variable of the program are called, before its own name.
+pub const VARIABLE_ENTRIES: &str = "kerf_entries_";
 
 /// A place in memory.
 #[derive(Clone, Copy)]
@@ -50,8 +53,8 @@ impl Place {
 enum ShadowPlace {
     /// Nowhere: nobody writes there but the host.
     Exact,
-    /// Beside a local array.
-    Local { array: Value, shadow: Value },
+    /// Beside a local array or a variable of the program.
+    Beside { object: Value, shadow: Value },
     /// Found by the runtime, from the address and its space.
     Found { space: u32 },
 }
@@ -61,8 +64,8 @@ enum ShadowPlace {
 pub(super) struct DeviceLayout {
     /// log2 of the granule, and whether floats of several widths are in memory.
     layout: u32,
-    /// Shadows of local arrays.
-    locals: BTreeMap<Value, Value>,
+    /// Shadows of local arrays, and of variables of the program.
+    beside: BTreeMap<Value, Value>,
 }
 
 /// Formats of the floats that a module reads from memory or writes to it.
@@ -94,7 +97,7 @@ impl DeviceLayout {
         let mixed = bytes.iter().any(|b| *b != least);
         DeviceLayout {
             layout: least.trailing_zeros() | if mixed { MIXED } else { 0 },
-            locals: BTreeMap::new(),
+            beside: BTreeMap::new(),
         }
     }
 
@@ -147,19 +150,43 @@ impl Pass<'_> {
                     b.int_ty(1).zero(),
                 ],
             );
-            self.device.locals.insert(i, shadow);
+            self.device.beside.insert(i, shadow);
+        }
+    }
+
+    /// Gives the variables of the program shadows of their own: the host may copy computed values into them.
+    pub(super) fn shadow_variables(&mut self) {
+        if !self.on_device() {
+            return;
+        }
+        for g in self.m.globals() {
+            let bytes = self.m.size_of(g.global_type());
+            let is_variable = matches!(g.ty().space(), space::GLOBAL | space::CONSTANT);
+            if !is_variable
+                || g.is_declaration()
+                || g.is_constant_global() && !g.is_externally_initialized()
+            {
+                continue;
+            }
+            let entries = (bytes >> self.device.granule_log2()) + 1;
+            let t = self.f64t.vector(2).array(entries);
+            let name = format!("{VARIABLE_ENTRIES}{}", g.name());
+            let shadow = self.m.add_global(t, &name, space::GLOBAL);
+            shadow.set_initializer(t.zero());
+            shadow.set_align(16);
+            self.device.beside.insert(g, shadow);
         }
     }
 
     fn shadow_place(&self, p: Value) -> ShadowPlace {
         let root = p.underlying();
-        if let Some(shadow) = self.device.locals.get(&root) {
-            return ShadowPlace::Local {
-                array: root,
+        if let Some(shadow) = self.device.beside.get(&root) {
+            return ShadowPlace::Beside {
+                object: root,
                 shadow: *shadow,
             };
         }
-        if self.exact_params.contains(&root) || root.ty().is_ptr() && root.ty().space() == 4 {
+        if self.exact_params.contains(&root) {
             return ShadowPlace::Exact;
         }
         let known = |v: Value| v.ty().is_ptr() && matches!(v.ty().space(), 1 | 3);
@@ -194,10 +221,10 @@ impl Pass<'_> {
         let address = self.flat(b, place);
         let entry = match self.shadow_place(place.pointer) {
             ShadowPlace::Exact => return None,
-            ShadowPlace::Local { array, shadow } => {
+            ShadowPlace::Beside { object, shadow } => {
                 let number = |p| b.cast(Opcode::LLVMPtrToInt, p, i64t);
-                let flat_array = self.flat(b, Place::plain(array));
-                let at = b.sub(number(address), number(flat_array));
+                let start = self.flat(b, Place::plain(object));
+                let at = b.sub(number(address), number(start));
                 let at = b.lshr(at, b.i64(u64::from(self.device.granule_log2())));
                 self.flat(b, Place::plain(b.index(self.f64t.vector(2), shadow, at)))
             }
