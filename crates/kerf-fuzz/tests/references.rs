@@ -34,3 +34,34 @@ fn both_routes_give_the_same_bits() {
     refused.dedup();
     assert!(compared >= 12, "only {compared} were compared: {refused:?}");
 }
+
+/// Code for GPUs, which cannot run here: it is complete, and NVIDIA's assembler takes it.
+#[test]
+fn code_for_gpus_assembles() {
+    let libdevice = common::libdevice();
+    let ptxas = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda/bin/ptxas");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut assembled = 0;
+    for seed in 0..6 {
+        let k = shadowed(seed, &libdevice, "sm_90", Some(ShadowDevice::Gpu)).expect("made");
+        if !k.map.needs_host.is_empty() {
+            continue;
+        }
+        let ptx = kerf_ir::finish::ptx(&k.module, "sm_90").expect("PTX");
+        assert!(ptx.contains(kerf_exec::shadow_space::SPACE), "seed {seed}");
+        assert!(ptx.contains(kerf_exec::shadow_space::VALUES), "seed {seed}");
+        assert!(!ptx.contains(".extern .func"), "seed {seed}: {ptx}");
+        let file = dir.path().join("k.ptx");
+        std::fs::write(&file, &ptx).expect("written");
+        let r = std::process::Command::new(&ptxas)
+            .args(["-arch", "sm_90", "-o"])
+            .arg(dir.path().join("k.cubin"))
+            .arg(&file)
+            .output()
+            .unwrap_or_else(|e| panic!("{}: {e} (make setup)", ptxas.display()));
+        let said = String::from_utf8_lossy(&r.stderr);
+        assert!(r.status.success(), "seed {seed}: {said}");
+        assembled += 1;
+    }
+    assert!(assembled >= 3, "only {assembled} were assembled");
+}
