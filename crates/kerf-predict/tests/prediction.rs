@@ -109,12 +109,10 @@ fn recorded_times_are_predicted() {
     frozen.check(&rows);
 }
 
-/// Some plans of a record, as their machine code is predicted; none without NVIDIA's assembler (`make setup`).
-fn from_code(folder: &str, every: usize) -> Option<Vec<replay::Row>> {
-    let Some(tools) = replay::Tools::find(&root(".kerf/cuda")) else {
-        eprintln!("skipped: no ptxas in .kerf/cuda (make setup)");
-        return None;
-    };
+/// Some plans of a record, as their machine code is predicted.
+fn from_code(folder: &str, every: usize) -> Vec<replay::Row> {
+    let tools = replay::Tools::find(&root(".kerf/cuda"));
+    let tools = tools.expect("ptxas should be in .kerf/cuda after `make setup`");
     let counts = match folder.ends_with("unseen") {
         true => root(folder),
         false => root("bench/runs/2026-11-16-h200-prediction-8/counts"),
@@ -128,15 +126,13 @@ fn from_code(folder: &str, every: usize) -> Option<Vec<replay::Row>> {
         });
     }
     let one = |r: &replay::Record| replay::predict_with(r, Some(&tools));
-    Some(all.iter().map(one).collect())
+    all.iter().map(one).collect()
 }
 
 /// Every fourth plan of the record of recorded launches. The model was changed with these in view.
 #[test]
 fn recorded_times_are_predicted_from_machine_code() {
-    let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-10/view", 4) else {
-        return;
-    };
+    let rows = from_code("bench/runs/2026-11-16-h200-prediction-10/view", 4);
     let table = replay::table(&rows);
     assert!(rows.len() >= 36, "{table}");
     assert!(error(&rows) <= 0.12, "{table}");
@@ -189,9 +185,7 @@ fn recorded_times_are_predicted_from_machine_code() {
 /// Every second plan of workloads that were new when record 7 was made.
 #[test]
 fn recorded_times_of_workloads_not_seen_are_predicted() {
-    let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-10/blind", 2) else {
-        return;
-    };
+    let rows = from_code("bench/runs/2026-11-16-h200-prediction-10/blind", 2);
     let table = replay::table(&rows);
     assert!(rows.len() >= 13, "{table}");
     assert!(error(&rows) <= 0.12, "{table}");
@@ -221,9 +215,7 @@ fn recorded_times_of_workloads_not_seen_are_predicted() {
 /// Every second plan of eight workloads whose times were not known when the model was last changed.
 #[test]
 fn recorded_times_of_workloads_written_later_are_predicted() {
-    let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-10/unseen", 2) else {
-        return;
-    };
+    let rows = from_code("bench/runs/2026-11-16-h200-prediction-10/unseen", 2);
     let table = replay::table(&rows);
     assert!(rows.len() >= 8, "{table}");
     assert!(error(&rows) <= 0.15, "{table}");

@@ -148,12 +148,7 @@ fn run(dir: &Path, resume: bool) -> (TuneResult, usize) {
 fn guided(dir: &Path) {
     let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");
     let ptxas = cuda.join("bin/ptxas");
-    if !ptxas.is_file() {
-        println!(
-            "skipped: no ptxas in .kerf/cuda (make setup), so nothing is predicted from machine code"
-        );
-        return;
-    }
+    assert!(ptxas.is_file(), "no ptxas in .kerf/cuda (make setup)");
     let by_code = TuneRequest {
         strategy: "guided".into(),
         cost: CostKind::Counts,

@@ -6,6 +6,8 @@ fn kerf(args: &[&str]) -> Output {
     let out = Command::new(env!("CARGO_BIN_EXE_kerf"))
         .arg("study")
         .args(args)
+        // Studies run on the CPU here, also where there is a GPU.
+        .env("CUDA_VISIBLE_DEVICES", "")
         .output();
     out.expect("kerf runs")
 }
@@ -62,9 +64,6 @@ fn a_profile_that_is_none_is_refused() {
 
 #[test]
 fn without_a_gpu_cuda_is_refused() {
-    if kerf_exec::cuda::CudaExecutor::probe().is_ok() {
-        return;
-    }
     refuses(
         &["products", "--device", "cuda"],
         &["no cuda device", "--device cpu"],
