@@ -193,10 +193,19 @@ API void kerf_shadow_check_word(const dd *e, u64 bytes, u32 layout)
         }
 }
 
-// The entries of an integer that is read here and written elsewhere as it is.
-API dd kerf_shadow_get(const dd *e, u32 layout) { return e ? read(e, layout) : dd{0, 0}; }
-API void kerf_shadow_put(const void *p, dd *e, dd x, u32 layout)
+// An entry that is copied with so many bytes from where it begins: a float of which only a part is copied is hidden.
+INLINE dd whole(dd x, u64 bytes)
 {
+    u32 tag = bits(x.y) & TAG_BITS;
+    bool is_part = tag >= 1 && tag <= 4 && bytes_of(tag - 1) > bytes;
+    return is_part ? dd{0, number(TAG_HIDDEN)} : x;
+}
+
+// The entries of an integer that is read here and written elsewhere as it is; `bytes` are those from the entry on.
+API dd kerf_shadow_get(const dd *e, u32 layout) { return e ? read(e, layout) : dd{0, 0}; }
+API void kerf_shadow_put(const void *p, dd *e, dd x, u32 bytes, u32 layout)
+{
+    x = whole(x, bytes);
     if (e) {
         write(e, x, layout);
         if (layout & MIXED) end_wider(p, e, 1u << (layout & GRANULE), layout);
@@ -204,12 +213,14 @@ API void kerf_shadow_put(const void *p, dd *e, dd x, u32 layout)
 }
 
 // Bytes are copied; their shadows go along. Entries of an object follow each other as its bytes do.
-API void kerf_shadow_copy(dd *to, const dd *from, u64 bytes, u32 layout)
+API void kerf_shadow_copy(const void *p, dd *to, const dd *from, u64 bytes, u32 layout)
 {
+    if (bytes == 0) return;
+    if (to && (layout & MIXED)) end_wider(p, to, 1, layout);
     u64 n = (bytes + (1ull << (layout & GRANULE)) - 1) >> (layout & GRANULE);
     for (u64 i = 0; i < n; i++) {
         u64 k = to <= from ? i : n - 1 - i;
-        dd x = from ? from[k] : dd{0, 0};
+        dd x = from ? whole(from[k], bytes - (k << (layout & GRANULE))) : dd{0, 0};
         if (to) to[k] = x;
         else if (bits(x.y)) lost(LOST_STORE);
     }

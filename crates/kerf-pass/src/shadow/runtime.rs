@@ -68,10 +68,14 @@ pub(super) struct DeviceLayout {
     beside: BTreeMap<Value, Value>,
 }
 
-/// Formats of the floats that a module reads from memory or writes to it.
+/// Formats of the floats that a module reads from memory or writes to it. Entries are found by addresses that are
+/// multiples of a float's size.
 fn formats_in_memory(p: &Pass, f: Value) -> Vec<Format> {
     let mut all = Vec::new();
     for i in f.instructions() {
+        if !is_aligned(i) {
+            p.needs_host("floats at addresses that are no multiple of their size");
+        }
         let t = match i.opcode() {
             Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW) => i.ty(),
             Some(Opcode::LLVMStore) => i.operand(0).ty(),
@@ -87,6 +91,16 @@ fn formats_in_memory(p: &Pass, f: Value) -> Vec<Format> {
         }
     }
     all
+}
+
+/// Does a load or store of floats have an address that is a multiple of a float's size? Others do.
+fn is_aligned(i: Value) -> bool {
+    let t = match i.opcode() {
+        Some(Opcode::LLVMLoad) => i.ty(),
+        Some(Opcode::LLVMStore) => i.operand(0).ty(),
+        _ => return true,
+    };
+    lanes(t).is_none_or(|(f, _)| i.align() as usize >= f.bytes())
 }
 
 impl DeviceLayout {
@@ -312,7 +326,7 @@ impl Pass<'_> {
         let none = b.ptr_ty(0).zero();
         let entry = |p: Place| self.entry(b, p).map_or(none, |[_, e, _]| e);
         let layout = b.i32(self.device.layout);
-        let args = [entry(to), entry(from), bytes, layout];
+        let args = [self.flat(b, to), entry(to), entry(from), bytes, layout];
         self.call_void(b, "kerf_shadow_copy", &args);
     }
 
@@ -323,13 +337,20 @@ impl Pass<'_> {
         let granule = 1 << self.device.granule_log2();
         let from = Place::accessed_by(load, load.operand(0));
         let empty = self.f64t.vector(2).zero();
-        for at in (0..self.m.size_of(load.ty())).step_by(granule) {
+        let bytes = self.m.size_of(load.ty());
+        for at in (0..bytes).step_by(granule) {
             let x = self.entry(&early, from.plus(at)).map(|[_, e, layout]| {
                 let d = self.call_pair(&early, "kerf_shadow_get", &[e, layout]);
                 self.pair(&early, d)
             });
             if let Some([a, e, layout]) = self.entry(b, to.plus(at)) {
-                let args = [a, e, x.unwrap_or(empty), layout];
+                let left = b.i32((bytes - at) as u32);
+                // Only where the integer begins may a wider float begin before it.
+                let layout = match (at, layout.const_int()) {
+                    (1.., Some(l)) => b.i32(l as u32 & !MIXED),
+                    _ => layout,
+                };
+                let args = [a, e, x.unwrap_or(empty), left, layout];
                 self.call_void(b, "kerf_shadow_put", &args);
             }
         }

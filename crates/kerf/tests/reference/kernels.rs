@@ -14,6 +14,9 @@ fn workload(name: &str) -> Run {
 static STRESS: LazyLock<Run> = LazyLock::new(|| workload("stress"));
 static HALF: LazyLock<Run> = LazyLock::new(|| workload("half"));
 
+static MOVES: LazyLock<Run> = LazyLock::new(|| workload("moves"));
+static HIDDEN: LazyLock<Run> = LazyLock::new(|| workload("hidden"));
+
 /// Precision of the formats, as powers of two.
 const F32: f64 = -23.0;
 const F16: f64 = -10.0;
@@ -182,4 +185,36 @@ fn pairs_of_halves() {
 #[test]
 fn halves_through_shuffles() {
     HALF.check_of("shuffled", &warps(&HALF.reals("small")), F16);
+}
+
+/// Why device code did not compute a reference.
+fn needs_host(run: &Run) -> Vec<String> {
+    let why = run.report["reference"]["needs_host"].as_array();
+    let words = why.into_iter().flatten().filter_map(|w| w.as_str());
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn device_code_follows_values_through_memory() {
+    assert_eq!(needs_host(&MOVES), Vec::<String>::new());
+    let third: Vec<R> = MOVES.reals("x").iter().map(|x| x / 3.0).collect();
+    let mut exchanged = third.clone();
+    exchanged.chunks_mut(2).for_each(|pair| pair.swap(0, 1));
+    MOVES.check("third", &Want::plain(exchanged.clone()));
+    MOVES.check("by_int4", &Want::plain(exchanged));
+    for output in ["by_struct", "by_variable", "by_shuffle"] {
+        MOVES.check(output, &Want::plain(third.clone()));
+    }
+    MOVES.check_of("narrow", &Want::plain(third.clone()), F32);
+    // Thread i has x[(i + k) % n] / 3 at (k + i) % 8, and reads at i % 8: k is 0.
+    MOVES.check("by_local", &Want::plain(third));
+}
+
+#[test]
+fn what_device_code_loses_is_counted_and_found_by_tables() {
+    let why = needs_host(&HIDDEN);
+    assert_eq!(why.len(), 1, "{why:?}");
+    assert!(why[0].starts_with("64 values read as a float"), "{why:?}");
+    let twice = HIDDEN.reals("x").iter().map(|x| x / 3.0 * 2.0).collect();
+    HIDDEN.check("out", &Want::plain(twice));
 }
