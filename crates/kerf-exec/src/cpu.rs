@@ -68,6 +68,20 @@ pub struct CpuOptions {
     pub order: u64,
 }
 
+/// A program compiled for this machine, which several executors can run.
+pub struct CpuCode(Lowered);
+
+impl CpuCode {
+    /// Compiles a finished module.
+    pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuCode, ExecError> {
+        let by = LowerOptions {
+            no_regions: options.no_regions,
+        };
+        let lowered = lower::lower(finished, by).map_err(|e| ExecError::Compile(e.0))?;
+        Ok(CpuCode(lowered))
+    }
+}
+
 /// The CPU executor with one loaded program.
 pub struct CpuExecutor {
     sanitizer: Option<Sanitizer>,
@@ -93,14 +107,7 @@ pub struct CpuExecutor {
 impl CpuExecutor {
     /// Compiles a finished module for this machine.
     pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
-        let lowered = lower::lower(
-            finished,
-            LowerOptions {
-                no_regions: options.no_regions,
-            },
-        )
-        .map_err(|e| ExecError::Compile(e.0))?;
-        Self::from_lowered(lowered, options)
+        Self::from_lowered(CpuCode::new(finished, options)?.0, options)
     }
 
     /// An executor of code for this machine.
@@ -160,11 +167,11 @@ impl CpuExecutor {
 
     /// An executor of a module that `kerf_pass::shadow` instrumented before it was finished.
     pub fn with_shadow(
-        finished: &Module,
+        code: &CpuCode,
         options: CpuOptions,
         map: ShadowMap,
     ) -> Result<CpuExecutor, ExecError> {
-        let mut e = Self::new(finished, options)?;
+        let mut e = Self::from_lowered(code.0.clone(), options)?;
         e.shadow =
             Some(ShadowState::new(&e.arena, map).map_err(|e| ExecError::Memory(e.to_string()))?);
         Ok(e)

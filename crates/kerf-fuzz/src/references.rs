@@ -3,7 +3,7 @@
 //! Where device code has a shadow for everything in a kernel, both routes give the same bits.
 use crate::identity::random_buffers;
 use crate::random_kernel::{self, RandomModule};
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
 use kerf_exec::shadow_space::{BufferScalars, LostShadows, ShadowExecutor, pairs};
 use kerf_exec::{BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
@@ -134,7 +134,8 @@ impl ShadowedRandom {
 
     /// Runs it with the functions of the CPU executor.
     pub fn run_with_tables(&self, options: CpuOptions) -> Result<RandomShadows, ExecError> {
-        let mut exec = CpuExecutor::with_shadow(&self.module, options, self.map.clone())?;
+        let code = CpuCode::new(&self.module, options)?;
+        let mut exec = CpuExecutor::with_shadow(&code, options, self.map.clone())?;
         let n = self.random.kernels[0].threads();
         let outs = self.launch(&mut exec)?;
         let mut values = Vec::new();

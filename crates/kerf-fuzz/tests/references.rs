@@ -1,7 +1,7 @@
 //! References of random kernels: device code against the functions of the CPU executor.
 mod common;
 
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
 use kerf_fuzz::references::shadowed;
 use kerf_pass::shadow::ShadowDevice;
 
@@ -19,8 +19,9 @@ fn both_routes_give_the_same_bits() {
             continue;
         }
         let options = CpuOptions::default();
+        let code = CpuCode::new(&device.module, options).expect("compiled");
         let mut exec =
-            CpuExecutor::with_entries(&device.module, options, device.map.clone()).expect("loaded");
+            CpuExecutor::with_entries(&code, options, device.map.clone()).expect("loaded");
         let Some(by_device) = device.run(&mut exec).expect("runs") else {
             refused.push("lost at run time".into());
             continue;

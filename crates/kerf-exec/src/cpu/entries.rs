@@ -2,12 +2,11 @@
 //! for every granule of the arena, committed on first touch.
 use super::mapping::{self, MemoryError};
 use super::memory::Arena;
-use super::{CpuExecutor, CpuOptions};
+use super::{CpuCode, CpuExecutor, CpuOptions};
 use crate::shadow_space::{
     BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
 };
 use crate::{Arg, BufferId, ExecError, Executor, Launch};
-use kerf_llvm::Module;
 use kerf_pass::shadow::ShadowMap;
 
 /// Entries beside an arena.
@@ -100,11 +99,11 @@ impl CpuExecutor {
     /// An executor of a module that `kerf_pass::shadow` instrumented and linked for the CPU executor as a device, before
     /// it was finished.
     pub fn with_entries(
-        finished: &Module,
+        code: &CpuCode,
         options: CpuOptions,
         map: ShadowMap,
     ) -> Result<CpuExecutor, ExecError> {
-        let mut e = Self::new(finished, options)?;
+        let mut e = Self::from_lowered(code.0.clone(), options)?;
         let flips = e.alloc("flips", 8 * map.comparisons.len(), 8)?;
         let lost = e.alloc("lost shadows", 8 * LostShadows::WORDS, 8)?;
         let memory = |e: MemoryError| ExecError::Memory(e.to_string());

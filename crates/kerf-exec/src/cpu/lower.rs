@@ -60,6 +60,7 @@ pub struct LoweredKernel {
 }
 
 /// The result: an object file and what is in it.
+#[derive(Clone)]
 pub struct Lowered {
     /// Object file for this machine.
     pub object: Vec<u8>,

@@ -345,7 +345,10 @@ impl Comparison<'_> {
             }
         }
         let reference = match self.job.reference {
-            true => Some(kept(self.job, self.own, self.program, self.inputs)?),
+            true => {
+                let code = kept_before.reference_code();
+                Some(kept(self.job, self.own, self.program, self.inputs, code)?)
+            }
             false => None,
         };
         spent.reference_s = clock.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@
 //! inputs, the settings, the workload file, libdevice and this version. It carries the digest of its own
 //! content, so that half a file is no file.
 use super::report::ReferenceInfo;
-use super::shadowed::{Reference, ReferenceOutput, reference};
+use super::shadowed::{Reference, ReferenceCode, ReferenceOutput, reference};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_clang::sha256;
@@ -107,15 +107,16 @@ pub(super) fn kept(
     session: &WorkloadSession,
     program: &Program,
     inputs: Option<&str>,
+    code: &mut ReferenceCode,
 ) -> Result<Reference, JobError> {
     let (Some(dir), Some(inputs)) = (&job.references, inputs) else {
-        return reference(job, session, program);
+        return reference(job, session, program, code);
     };
     let path = dir.join(format!("{}.reference", key(job, session, program, inputs)));
     if let Some(r) = std::fs::read(&path).ok().and_then(|f| parse(&f)) {
         return Ok(r);
     }
-    let r = reference(job, session, program)?;
+    let r = reference(job, session, program, code)?;
     // A folder that cannot be written costs time, not correctness.
     let _ = write(&path, &r);
     Ok(r)

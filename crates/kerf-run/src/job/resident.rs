@@ -4,7 +4,7 @@
 //! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
 use super::reference::{OutputCriterion, verdict};
 use super::report::{Output, ReferenceInfo};
-use super::shadowed::{Attempt, on_gpu, run_with_shadows, scalars_by_format};
+use super::shadowed::{Attempt, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
@@ -52,6 +52,7 @@ struct Refused {
 pub(super) struct Resident {
     comparer: DeviceComparer<CudaExecutor>,
     references: Vec<DeviceReference>,
+    code: ReferenceCode,
     refused: Option<Refused>,
 }
 
@@ -82,6 +83,7 @@ impl Resident {
         Ok(Resident {
             comparer: DeviceComparer::on_cuda(&job.arch, job.ordinal)?,
             references: Vec::new(),
+            code: ReferenceCode::default(),
             refused: None,
         })
     }
@@ -111,7 +113,7 @@ impl Resident {
         if self.references.len() >= KEPT {
             self.references.remove(0);
         }
-        let attempt = match on_gpu(job, session, program)? {
+        let attempt = match on_gpu(job, session, program, &mut self.code)? {
             Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, keep_output)?,
             Err(why) => Attempt::NeedsHost(why),
         };

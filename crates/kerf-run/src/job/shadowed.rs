@@ -9,8 +9,9 @@ use super::report::{Flip, ReferenceInfo};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory;
 use crate::run::{LoadedBuffers, WorkloadSession};
+use kerf_clang::sha256;
 use kerf_exec::Executor;
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
 use kerf_exec::cuda::{CudaExecutor, assemble};
 use kerf_exec::shadow_space::{BufferScalars, ShadowExecutor, VALUES, pairs};
 use kerf_ir::finish;
@@ -34,6 +35,51 @@ pub(super) struct Reference {
     pub outputs: Vec<ReferenceOutput>,
 }
 
+/// A program that was instrumented, compiled for one of its executors; references of further inputs use it again.
+struct ShadowedCode<T> {
+    /// All that it depends on.
+    key: String,
+    code: T,
+    map: ShadowMap,
+}
+
+/// What references of one input leave for those of the next.
+#[derive(Default)]
+pub(super) struct ReferenceCode {
+    cpu: Option<ShadowedCode<CpuCode>>,
+    tables: Option<ShadowedCode<CpuCode>>,
+    gpu: Option<ShadowedCode<String>>,
+}
+
+/// All that the code of a reference depends on.
+fn code_key(job: &Job, session: &WorkloadSession, program: &Program) -> Result<String, JobError> {
+    Ok(format!(
+        "{} {} {:?} {:?}",
+        sha256(&program.bitcode),
+        job.arch,
+        job.libdevice,
+        session.check()?
+    ))
+}
+
+/// The code of a program in a slot, made where it is another program's; none, with the reasons, where device code has no
+/// shadow for something.
+fn code_in<T>(
+    slot: &mut Option<ShadowedCode<T>>,
+    key: String,
+    make: impl FnOnce() -> Result<Result<(T, ShadowMap), Vec<String>>, JobError>,
+) -> Result<Result<&ShadowedCode<T>, Vec<String>>, JobError> {
+    if slot.as_ref().is_none_or(|c| c.key != key) {
+        match make()? {
+            Ok((code, map)) => *slot = Some(ShadowedCode { key, code, map }),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    let made = slot.as_ref();
+    made.map(Ok)
+        .ok_or_else(|| JobError::Worker("the reference's code is gone".into()))
+}
+
 /// A reference as device code computed it, or why it could not.
 pub(super) enum Attempt<T> {
     Done(ReferenceInfo, Vec<T>),
@@ -45,18 +91,19 @@ pub(super) fn reference(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
+    code: &mut ReferenceCode,
 ) -> Result<Reference, JobError> {
     let attempt = match (job.reference_route, job.device) {
         (ReferenceRoute::Tables, _) => Attempt::NeedsHost(Vec::new()),
-        (ReferenceRoute::Cpu, _) | (_, Device::Cpu) => on_cpu(job, session, program)?,
-        (ReferenceRoute::Gpu, Device::Cuda) => match on_gpu(job, session, program)? {
+        (ReferenceRoute::Cpu, _) | (_, Device::Cpu) => on_cpu(job, session, program, code)?,
+        (ReferenceRoute::Gpu, Device::Cuda) => match on_gpu(job, session, program, code)? {
             Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, read_output)?,
             Err(why) => Attempt::NeedsHost(why),
         },
     };
     match attempt {
         Attempt::Done(info, outputs) => Ok(Reference { info, outputs }),
-        Attempt::NeedsHost(why) => by_host(job, session, program, why),
+        Attempt::NeedsHost(why) => by_host(job, session, program, (code, why)),
     }
 }
 
@@ -105,12 +152,21 @@ fn on_cpu(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
+    code: &mut ReferenceCode,
 ) -> Result<Attempt<ReferenceOutput>, JobError> {
-    let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Cpu))?;
-    if !map.needs_host.is_empty() {
-        return Ok(Attempt::NeedsHost(map.needs_host));
-    }
-    let mut exec = CpuExecutor::with_entries(&m, cpu_options(job), map)?;
+    let options = cpu_options(job);
+    let make = || {
+        let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Cpu))?;
+        Ok(match map.needs_host.is_empty() {
+            true => Ok((CpuCode::new(&m, options)?, map)),
+            false => Err(map.needs_host),
+        })
+    };
+    let made = match code_in(&mut code.cpu, code_key(job, session, program)?, make)? {
+        Ok(made) => made,
+        Err(why) => return Ok(Attempt::NeedsHost(why)),
+    };
+    let mut exec = CpuExecutor::with_entries(&made.code, options, made.map.clone())?;
     run_with_shadows(Device::Cpu, session, &mut exec, read_output)
 }
 
@@ -119,13 +175,21 @@ pub(super) fn on_gpu(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
+    code: &mut ReferenceCode,
 ) -> Result<Result<CudaExecutor, Vec<String>>, JobError> {
-    let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Gpu))?;
-    if !map.needs_host.is_empty() {
-        return Ok(Err(map.needs_host));
-    }
-    let ptx = finish::ptx(&m, &job.arch).map_err(not_made)?;
-    let code = assemble(&ptx, job.ordinal)?;
+    let make = || {
+        let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Gpu))?;
+        Ok(match map.needs_host.is_empty() {
+            true => Ok((finish::ptx(&m, &job.arch).map_err(not_made)?, map)),
+            false => Err(map.needs_host),
+        })
+    };
+    let made = match code_in(&mut code.gpu, code_key(job, session, program)?, make)? {
+        Ok(made) => made,
+        Err(why) => return Ok(Err(why)),
+    };
+    let map = made.map.clone();
+    let code = assemble(&made.code, job.ordinal)?;
     let mut used = session.check()?;
     used.push(VALUES.to_owned());
     let mut exec = CudaExecutor::from_code(code, &used, job.ordinal)?;
@@ -219,10 +283,18 @@ fn by_host(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
-    needs_host: Vec<String>,
+    (code, needs_host): (&mut ReferenceCode, Vec<String>),
 ) -> Result<Reference, JobError> {
-    let (m, map) = instrumented(job, session, program, None)?;
-    let mut exec = CpuExecutor::with_shadow(&m, cpu_options(job), map)?;
+    let options = cpu_options(job);
+    let make = || {
+        let (m, map) = instrumented(job, session, program, None)?;
+        Ok(Ok((CpuCode::new(&m, options)?, map)))
+    };
+    let made = match code_in(&mut code.tables, code_key(job, session, program)?, make)? {
+        Ok(made) => made,
+        Err(why) => return Err(JobError::Worker(why.join("; "))),
+    };
+    let mut exec = CpuExecutor::with_shadow(&made.code, options, made.map.clone())?;
     let mut l = session.load(&mut exec)?;
     let time_s = session.run(&mut exec, &mut l)?;
     let mut outputs = Vec::new();

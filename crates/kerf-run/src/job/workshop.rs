@@ -1,6 +1,7 @@
 //! What one job leaves for the next in the same process.
 use super::finished::Libdevice;
 use super::resident::Resident;
+use super::shadowed::ReferenceCode;
 use super::{Job, JobError};
 use crate::run::{Contents, WorkloadSession};
 use kerf_clang::compile::Toolchain;
@@ -16,6 +17,7 @@ pub struct Workshop {
     libdevice: Libdevice,
     /// PTX of the program as it is, by digest and architecture.
     own: Option<(String, String, String)>,
+    references: ReferenceCode,
     /// What stays on the GPU; it goes before its context.
     resident: Option<Resident>,
     context: Option<KeptContext>,
@@ -70,6 +72,11 @@ impl Workshop {
             self.context = Some(keep(ordinal)?);
         }
         Ok(())
+    }
+
+    /// Code of references.
+    pub(super) fn reference_code(&mut self) -> &mut ReferenceCode {
+        &mut self.references
     }
 
     /// What stays on the job's GPU.
