@@ -8,7 +8,6 @@ use super::reader::Reader;
 use super::{Polynomial, Symbol};
 use crate::access::guards::{Guard, guards};
 use kerf_llvm::{Opcode, Type, TypeKind, Value, demangle, space};
-use std::collections::BTreeMap;
 
 /// Threads that a shared array has room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,9 +88,10 @@ impl Reader<'_> {
         (fits.by_axis, fits.by_all)
     }
 
-    /// Accesses to shared arrays of a fixed size, by array.
-    fn touched_arrays(&mut self) -> BTreeMap<Value, Touched> {
-        let mut out: BTreeMap<Value, Touched> = BTreeMap::new();
+    /// Accesses to shared arrays of a fixed size, by array, in the order of their first accesses: of arrays that say the
+    /// same, the first is named.
+    fn touched_arrays(&mut self) -> Vec<(Value, Touched)> {
+        let mut out: Vec<(Value, Touched)> = Vec::new();
         let blocks = self.kernel.blocks().into_iter();
         for (block, under) in blocks.zip(guards(self.kernel)) {
             for i in block.instructions() {
@@ -103,15 +103,21 @@ impl Reader<'_> {
                 let Some((array, offset)) = self.in_shared(pointer) else {
                     continue;
                 };
-                let of = out.entry(array).or_default();
+                let at = match out.iter().position(|(a, _)| *a == array) {
+                    Some(at) => at,
+                    None => {
+                        out.push((array, Touched::default()));
+                        out.len() - 1
+                    }
+                };
                 if !write {
-                    of.read.push(offset);
+                    out[at].1.read.push(offset);
                     continue;
                 }
                 if let Some(p) = offset.filter(|p| self.is_by_thread(p))
                     && !self.some_threads_only(&under)
                 {
-                    out.entry(array).or_default().written.push(p);
+                    out[at].1.written.push(p);
                 }
             }
         }
