@@ -1,26 +1,17 @@
 //! Compiles every `device/*.cu` to bitcode, which the crate embeds.
 //!
 //! No CUDA headers are needed, and none of this runs on the machine with the GPU.
+#[path = "../../scripts/device_clang.rs"]
+mod device_clang;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn clang() -> PathBuf {
-    let prefix =
-        std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
-    let beside = Path::new(&prefix).join("bin/clang++");
-    if beside.is_file() {
-        beside
-    } else {
-        "clang++-22".into()
-    }
-}
 
 fn main() {
     println!("cargo:rerun-if-changed=device");
     println!("cargo:rerun-if-changed=../kerf-pass/device");
-    println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let clang = clang();
+    let clang = device_clang::device_clang();
     let mut sources: Vec<PathBuf> = std::fs::read_dir("device")
         .expect("the folder device should be there")
         .flatten()

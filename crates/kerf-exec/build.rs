@@ -1,6 +1,9 @@
 //! A digest of the crate's sources: code that `kerf cc` made for another version of the CPU executor is not run. And the
 //! bitcode of device code, which the crate embeds: a machine with a GPU needs no compiler.
-use std::path::{Path, PathBuf};
+#[path = "../../scripts/device_clang.rs"]
+mod device_clang;
+
+use std::path::Path;
 use std::process::Command;
 
 /// Where the double-word arithmetic is.
@@ -33,23 +36,11 @@ fn digest(dir: &std::path::Path) -> u64 {
     })
 }
 
-fn clang() -> PathBuf {
-    let prefix =
-        std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
-    let beside = Path::new(&prefix).join("bin/clang++");
-    if beside.is_file() {
-        beside
-    } else {
-        "clang++-22".into()
-    }
-}
-
 fn compile_device_code() {
     println!("cargo:rerun-if-changed=device");
     println!("cargo:rerun-if-changed={DOUBLE_WORDS}");
-    println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let clang = clang();
+    let clang = device_clang::device_clang();
     let status = Command::new(&clang)
         .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70"])
         .args(["--cuda-feature=+ptx83", "-nocudainc", "-nocudalib"])

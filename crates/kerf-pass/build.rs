@@ -1,17 +1,9 @@
 //! Compiles the device library to bitcode, which the crate embeds.
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "../../scripts/device_clang.rs"]
+mod device_clang;
 
-fn clang() -> PathBuf {
-    let prefix =
-        std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
-    let beside = Path::new(&prefix).join("bin/clang++");
-    if beside.is_file() {
-        beside
-    } else {
-        "clang++-22".into()
-    }
-}
+use std::path::Path;
+use std::process::Command;
 
 /// Device libraries: source, bitcode, and a macro that is defined for it.
 const LIBRARIES: [(&str, &str, Option<&str>); 4] = [
@@ -23,9 +15,8 @@ const LIBRARIES: [(&str, &str, Option<&str>); 4] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=device");
-    println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let clang = clang();
+    let clang = device_clang::device_clang();
     for (source, bitcode, define) in LIBRARIES {
         let status = Command::new(&clang)
             .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70"])

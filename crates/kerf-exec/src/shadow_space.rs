@@ -1,5 +1,5 @@
 //! The host's side of a reference execution that runs as device code (`kerf-pass/device/shadow.cu`).
-use crate::{BufferId, ExecError, Executor};
+use crate::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::sites::Location;
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::{ShadowMap, format_number};
@@ -9,6 +9,10 @@ pub const SPACE: &str = "kerf_shadow_space";
 
 /// The kernel that reads the shadows of a buffer.
 pub const VALUES: &str = "kerf_shadow_values";
+
+/// Threads of its blocks, and blocks at most: threads take several elements.
+const THREADS: usize = 256;
+const MOST_BLOCKS: usize = 1 << 14;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 16;
@@ -143,17 +147,39 @@ impl BufferScalars {
 pub trait ShadowExecutor: Executor {
     /// What the pass put in.
     fn shadow_map(&self) -> &ShadowMap;
+    /// Where a buffer lies.
+    fn buffer_address(&self, id: BufferId) -> Result<u64, ExecError>;
+    /// How often each comparison went the other way.
+    fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError>;
+    /// Shadows that were lost since the program was loaded.
+    fn lost_shadows(&mut self) -> Result<LostShadows, ExecError>;
+
     /// Writes the shadows of a buffer's scalars of one format to another buffer, as pairs of high and low words.
     fn write_shadows(
         &mut self,
         id: BufferId,
         scalars: &[BufferScalars],
         out: BufferId,
-    ) -> Result<(), ExecError>;
-    /// How often each comparison went the other way.
-    fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError>;
-    /// Shadows that were lost since the program was loaded.
-    fn lost_shadows(&mut self) -> Result<LostShadows, ExecError>;
+    ) -> Result<(), ExecError> {
+        let layout = self.shadow_map().layout;
+        let buffer = self.buffer_address(id)?;
+        for s in scalars {
+            let args = [
+                Arg::Buffer { id: out, offset: 0 },
+                Arg::Bytes(s.argument(buffer, layout)),
+            ];
+            let blocks = s.elements.div_ceil(THREADS).clamp(1, MOST_BLOCKS);
+            self.launch(&Launch {
+                symbol: VALUES,
+                name: VALUES,
+                grid: [blocks as u32, 1, 1],
+                block: [THREADS as u32, 1, 1],
+                dynamic_shared: 0,
+                args: &args,
+            })?;
+        }
+        Ok(())
+    }
 
     /// Comparisons that went the other way in the shadow: number of times and place.
     fn flips(&mut self) -> Result<Vec<(u64, Option<Location>)>, ExecError> {

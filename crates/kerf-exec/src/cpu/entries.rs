@@ -3,10 +3,8 @@
 use super::mapping::{self, MemoryError};
 use super::memory::Arena;
 use super::{CpuCode, CpuExecutor, CpuOptions};
-use crate::shadow_space::{
-    BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
-};
-use crate::{Arg, BufferId, ExecError, Executor, Launch};
+use crate::shadow_space::{ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, words};
+use crate::{BufferId, ExecError, Executor};
 use kerf_pass::shadow::ShadowMap;
 
 /// Entries beside an arena.
@@ -135,29 +133,8 @@ impl ShadowExecutor for CpuExecutor {
         &self.own_entries().map
     }
 
-    fn write_shadows(
-        &mut self,
-        id: BufferId,
-        scalars: &[BufferScalars],
-        out: BufferId,
-    ) -> Result<(), ExecError> {
-        let layout = self.own_entries().map.layout;
-        let buffer = self.slot(id)?.address as u64;
-        for s in scalars {
-            let args = [
-                Arg::Buffer { id: out, offset: 0 },
-                Arg::Bytes(s.argument(buffer, layout)),
-            ];
-            self.launch(&Launch {
-                symbol: VALUES,
-                name: VALUES,
-                grid: [(s.elements.div_ceil(128)).clamp(1, 4096) as u32, 1, 1],
-                block: [128, 1, 1],
-                dynamic_shared: 0,
-                args: &args,
-            })?;
-        }
-        Ok(())
+    fn buffer_address(&self, id: BufferId) -> Result<u64, ExecError> {
+        Ok(self.slot(id)?.address as u64)
     }
 
     fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError> {

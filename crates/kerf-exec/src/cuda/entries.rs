@@ -4,10 +4,8 @@
 //! slot for each block that can be resident.
 use super::device_memory::DeviceMemory;
 use super::{CudaExecutor, driver};
-use crate::shadow_space::{
-    BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
-};
-use crate::{Arg, BufferId, ExecError, Executor, Launch};
+use crate::shadow_space::{ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, words};
+use crate::{BufferId, ExecError, Launch};
 use kerf_pass::shadow::ShadowMap;
 
 /// Where buffers begin: what the driver's allocations are aligned to.
@@ -196,29 +194,8 @@ impl ShadowExecutor for CudaExecutor {
         self.entries.as_ref().map_or(&NONE, |e| &e.map)
     }
 
-    fn write_shadows(
-        &mut self,
-        id: BufferId,
-        scalars: &[BufferScalars],
-        out: BufferId,
-    ) -> Result<(), ExecError> {
-        let layout = self.own_entries()?.map.layout;
-        let buffer = self.address(id)?;
-        for s in scalars {
-            let args = [
-                Arg::Buffer { id: out, offset: 0 },
-                Arg::Bytes(s.argument(buffer, layout)),
-            ];
-            self.launch(&Launch {
-                symbol: VALUES,
-                name: VALUES,
-                grid: [(s.elements.div_ceil(256)).clamp(1, 1 << 14) as u32, 1, 1],
-                block: [256, 1, 1],
-                dynamic_shared: 0,
-                args: &args,
-            })?;
-        }
-        Ok(())
+    fn buffer_address(&self, id: BufferId) -> Result<u64, ExecError> {
+        self.address(id)
     }
 
     fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError> {

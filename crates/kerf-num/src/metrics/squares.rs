@@ -64,7 +64,7 @@ impl SumOfSquares {
 mod tests {
     use super::*;
 
-    fn of(terms: &[f64]) -> SumOfSquares {
+    fn sum_of_terms(terms: &[f64]) -> SumOfSquares {
         let mut sum = SumOfSquares::default();
         terms.iter().for_each(|&x| sum.push(x));
         sum
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn three_four_five_at_every_size() {
         for size in [1.0, 1e-300, 1e300, 2f64.powi(-1070)] {
-            let sum = of(&[3.0 * size, 0.0, 4.0 * size]);
+            let sum = sum_of_terms(&[3.0 * size, 0.0, 4.0 * size]);
             assert_eq!(sum.root_mean(1.0), 5.0 * size);
         }
     }
@@ -85,15 +85,27 @@ mod tests {
         terms.push(1.0);
         terms.extend(vec![tiny; 1 << 10]);
         let expected = (Dd::ONE + Dd::from_f64(2f64.powi(-49))).sqrt().to_f64();
-        assert_eq!(of(&terms).root_mean(1.0), expected);
+        assert_eq!(sum_of_terms(&terms).root_mean(1.0), expected);
     }
 
     #[test]
     fn ratio_of_norms_and_its_floor() {
-        assert_eq!(of(&[1e-300]).norm_ratio(&of(&[2e-300]), 0.0), 0.5);
-        assert_eq!(of(&[1e-300]).norm_ratio(&of(&[0.0]), 2e-300), 0.5);
-        assert_eq!(of(&[]).norm_ratio(&of(&[]), 0.0), 0.0);
-        assert_eq!(of(&[1.0]).norm_ratio(&of(&[]), 0.0), f64::INFINITY);
-        assert_eq!(of(&[f64::INFINITY, 1.0]).root_mean(2.0), f64::INFINITY);
+        assert_eq!(
+            sum_of_terms(&[1e-300]).norm_ratio(&sum_of_terms(&[2e-300]), 0.0),
+            0.5
+        );
+        assert_eq!(
+            sum_of_terms(&[1e-300]).norm_ratio(&sum_of_terms(&[0.0]), 2e-300),
+            0.5
+        );
+        assert_eq!(sum_of_terms(&[]).norm_ratio(&sum_of_terms(&[]), 0.0), 0.0);
+        assert_eq!(
+            sum_of_terms(&[1.0]).norm_ratio(&sum_of_terms(&[]), 0.0),
+            f64::INFINITY
+        );
+        assert_eq!(
+            sum_of_terms(&[f64::INFINITY, 1.0]).root_mean(2.0),
+            f64::INFINITY
+        );
     }
 }

@@ -2,9 +2,17 @@
 use crate::harness::{Word, call, mixed, pairs};
 use kerf_num::doubleword::Dw;
 
-/// Special words in all combinations give what the word alone gives, with a zero low word.
-fn as_the_word<T: Word>(huge: f64) {
-    let values: Vec<Dw<T>> = [
+fn equal_or_both_nan(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+fn word<T: Word>(v: f64) -> Dw<T> {
+    Dw::from_word(T::from_f64(v))
+}
+
+/// Special words: zero, small ones, the largest power of two of the word, infinities, NaN.
+fn special_words<T: Word>(huge: f64) -> Vec<Dw<T>> {
+    [
         0.0,
         1.0,
         -1.0,
@@ -15,10 +23,14 @@ fn as_the_word<T: Word>(huge: f64) {
         f64::NEG_INFINITY,
         f64::NAN,
     ]
-    .map(|v| Dw::from_word(T::from_f64(v)))
-    .to_vec();
+    .map(word)
+    .to_vec()
+}
+
+/// Special words in all combinations give what the word alone gives, with a zero low word.
+fn arithmetic_as_the_word<T: Word>(values: &[Dw<T>]) {
     let mut x: Vec<Dw<T>> = values.iter().flat_map(|a| vec![*a; values.len()]).collect();
-    let mut y: Vec<Dw<T>> = values.iter().flat_map(|_| values.clone()).collect();
+    let mut y: Vec<Dw<T>> = values.iter().flat_map(|_| values.to_vec()).collect();
     for v in [&mut x, &mut y] {
         v.resize(128, Dw::from_word(T::ONE));
     }
@@ -27,7 +39,7 @@ fn as_the_word<T: Word>(huge: f64) {
             let w = want(i).to_f64();
             let hi = g.hi.to_f64();
             assert!(
-                hi == w || (hi.is_nan() && w.is_nan()),
+                equal_or_both_nan(hi, w),
                 "{} {name}({:?}, {:?}) = {g:?}, expected {w}",
                 T::PREFIX,
                 x[i],
@@ -63,12 +75,7 @@ fn as_the_word<T: Word>(huge: f64) {
     for (i, g) in quotients.iter().enumerate() {
         let w = (x[i].hi / y[i].hi).to_f64();
         let hi = g.hi.to_f64();
-        assert!(
-            hi == w || (hi.is_nan() && w.is_nan()),
-            "{:?} / {:?} = {g:?}",
-            x[i],
-            y[i]
-        );
+        assert!(equal_or_both_nan(hi, w), "{:?} / {:?} = {g:?}", x[i], y[i]);
         assert!(g.lo.is_finite());
     }
     for name in ["min", "max"] {
@@ -77,15 +84,19 @@ fn as_the_word<T: Word>(huge: f64) {
             T::from_f64(if name == "min" { a.min(b) } else { a.max(b) })
         });
     }
+}
+
+/// Functions of one special word.
+fn functions_as_the_word<T: Word>(values: &[Dw<T>]) {
     let one = |name: &str, f: fn(f64) -> f64| {
-        for (i, g) in pairs(name, &[&values]).iter().enumerate() {
+        for (i, g) in pairs(name, &[values]).iter().enumerate() {
             let v = values[i].hi.to_f64();
             if v.is_finite() && v.abs() < 3.0 && v != 0.0 {
                 continue; // measured elsewhere
             }
             let (hi, w) = (g.hi.to_f64(), T::from_f64(f(v)).to_f64());
             assert!(
-                hi == w || (hi.is_nan() && w.is_nan()),
+                equal_or_both_nan(hi, w),
                 "{name}({v}) = {g:?}, expected {w}"
             );
             assert_eq!(g.lo.to_f64(), 0.0);
@@ -109,6 +120,10 @@ fn as_the_word<T: Word>(huge: f64) {
     // Beyond their domain sine and cosine say so.
     one("sin", |v| if v == 0.0 { v } else { f64::NAN });
     one("cos", |v| if v == 0.0 { 1.0 } else { f64::NAN });
+}
+
+/// Powers that are exact, or special.
+fn powers<T: Word>() {
     for (x, y, want) in [
         (2.0, 10.0, 1024.0),
         (-2.0, 3.0, -8.0),
@@ -123,19 +138,14 @@ fn as_the_word<T: Word>(huge: f64) {
         (f64::INFINITY, -1.0, 0.0),
         (f64::NEG_INFINITY, 3.0, f64::NEG_INFINITY),
     ] {
-        let got = pairs::<T>(
-            "pow",
-            &[
-                &[Dw::from_word(T::from_f64(x))],
-                &[Dw::from_word(T::from_f64(y))],
-            ],
-        )[0];
+        let got = pairs::<T>("pow", &[&[word(x)], &[word(y)]])[0];
         let hi = got.hi.to_f64();
-        assert!(
-            hi == want || (hi.is_nan() && want.is_nan()),
-            "{x}^{y} = {got:?}"
-        );
+        assert!(equal_or_both_nan(hi, want), "{x}^{y} = {got:?}");
     }
+}
+
+/// Logarithms at the ends of their domain, and beyond.
+fn logarithms<T: Word>() {
     for (v, want) in [
         (0.0, f64::NEG_INFINITY),
         (-1.0, f64::NAN),
@@ -143,15 +153,20 @@ fn as_the_word<T: Word>(huge: f64) {
         (f64::NAN, f64::NAN),
     ] {
         for name in ["log", "log2", "log10"] {
-            let got = pairs::<T>(name, &[&[Dw::from_word(T::from_f64(v))]])[0];
+            let got = pairs::<T>(name, &[&[word(v)]])[0];
             let hi = got.hi.to_f64();
-            assert!(
-                hi == want || (hi.is_nan() && want.is_nan()),
-                "{name}({v}) = {got:?}"
-            );
+            assert!(equal_or_both_nan(hi, want), "{name}({v}) = {got:?}");
             assert_eq!(got.lo.to_f64(), 0.0);
         }
     }
+}
+
+fn as_the_word<T: Word>(huge: f64) {
+    let values = special_words::<T>(huge);
+    arithmetic_as_the_word(&values);
+    functions_as_the_word(&values);
+    powers::<T>();
+    logarithms::<T>();
 }
 
 #[test]
