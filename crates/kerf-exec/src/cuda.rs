@@ -427,6 +427,15 @@ impl Executor for CudaExecutor {
         self.slot(id).ok().map(|b| b.address)
     }
 
+    fn write_from_device(&mut self, id: BufferId, address: u64) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        driver::on_device(b.address, address, b.bytes)?;
+        match &self.entries {
+            Some(e) => e.written(b.address, b.bytes),
+            None => Ok(()),
+        }
+    }
+
     fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
         driver::free_memory().map(Some)
     }
@@ -463,6 +472,10 @@ impl CudaExecutor {
     }
     /// Makes memory of the same device known that another executor, which lives longer than its use here, has.
     pub fn adopt(&mut self, name: &str, address: u64, bytes: usize) -> BufferId {
+        let known = |b: &Buffer| !b.owned && (b.address, b.bytes) == (address, bytes);
+        if let Some(at) = self.buffers.iter().position(known) {
+            return BufferId(at);
+        }
         self.buffers.push(Buffer {
             address,
             bytes,

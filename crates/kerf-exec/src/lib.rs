@@ -288,6 +288,10 @@ pub trait Executor {
     fn device_address(&self, _id: BufferId) -> Option<u64> {
         None
     }
+    /// Fills a buffer from memory of the same GPU.
+    fn write_from_device(&mut self, id: BufferId, _address: u64) -> Result<(), ExecError> {
+        Err(ExecError::NoBuffer(id.0))
+    }
     /// Bytes of memory that buffers can still have; none where the executor does not say.
     fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
         Ok(None)

@@ -4,6 +4,7 @@
 //! that parent and child share nothing but this text.
 mod check;
 mod count;
+mod device_inputs;
 mod error;
 mod execute;
 mod finished;

@@ -1,6 +1,7 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
 use crate::held::HeldBuffer;
+use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
@@ -84,12 +85,24 @@ impl<'a> WorkloadSession<'a> {
 /// First contents of all buffers, as the device holds them. Several programs can share them.
 pub type Contents = Arc<Vec<Vec<u8>>>;
 
+/// First contents of all buffers on a GPU.
+pub type DeviceContents = Arc<Vec<Arc<DeviceMemory>>>;
+
+/// First contents of all buffers, where a program takes them from.
+#[derive(Debug, Clone)]
+pub enum FirstContents {
+    /// This process's memory.
+    Host(Contents),
+    /// The GPU that the program runs on.
+    Device(DeviceContents),
+}
+
 /// Buffers of a session on an executor.
 pub struct LoadedBuffers {
     /// One for each buffer of the workload.
     pub ids: Vec<BufferId>,
     /// First contents, kept for the next repeat where they are small together; others are made anew.
-    initial: Option<Contents>,
+    initial: Option<FirstContents>,
     /// Position of the storage of each output after all swaps.
     pub binding: Vec<usize>,
 }
@@ -312,7 +325,7 @@ impl<'a> WorkloadSession<'a> {
     pub fn load_with(
         &self,
         exec: &mut dyn Executor,
-        contents: Option<Contents>,
+        contents: Option<FirstContents>,
     ) -> Result<LoadedBuffers, RunError> {
         let mut ids = Vec::new();
         let mut total = 0usize;
@@ -343,14 +356,14 @@ impl<'a> WorkloadSession<'a> {
             binding,
         };
         if loaded.initial.is_none() && total <= KEPT_BYTES {
-            loaded.initial = Some(self.contents()?);
+            loaded.initial = Some(FirstContents::Host(self.contents()?));
         }
         self.reset(exec, &mut loaded)?;
         Ok(loaded)
     }
 
     /// First content of a buffer, in its own format.
-    fn made(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
+    pub(crate) fn made(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
         let mut bytes = generate(b, self.seed, &self.workload.sizes)
             .map_err(|e| unmade(self.workload, b, &e))?;
         if let Some(p) = &self.perturb {
@@ -416,7 +429,10 @@ impl<'a> WorkloadSession<'a> {
     pub fn reset(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<(), RunError> {
         for (i, id) in l.ids.iter().enumerate() {
             match &l.initial {
-                Some(all) => exec.write(*id, &all[i])?,
+                Some(FirstContents::Host(all)) => exec.write(*id, &all[i])?,
+                Some(FirstContents::Device(all)) => {
+                    exec.write_from_device(*id, all[i].address())?;
+                }
                 None => exec.write(*id, &self.first_content(i)?)?,
             }
             let b = &self.workload.buffers[i];

@@ -403,7 +403,9 @@ impl Evaluator {
         // A worker that died or was killed is not put back.
         let answer: Result<JobReport, JobError> = w.worker.ask(job, self.limit)?;
         let _ = w.worker.printed();
-        *held = Some(w);
+        if !answer.as_ref().is_err_and(JobError::spoils_worker) {
+            *held = Some(w);
+        }
         Ok(answer?)
     }
 

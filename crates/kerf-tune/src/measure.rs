@@ -12,7 +12,7 @@ use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_run::job::{Job, JobError, MachineShare, TimedProgram, Times, finish_with_tools};
-use kerf_run::run::{Contents, WorkloadSession};
+use kerf_run::run::{Contents, FirstContents, WorkloadSession};
 use kerf_run::storage;
 use kerf_search::Assignment;
 use serde::{Deserialize, Serialize};
@@ -224,7 +224,7 @@ fn runner(
     job: &Job,
 ) -> Result<TimedProgram, JobError> {
     let exec = CudaExecutor::from_code(code, used, job.ordinal)?;
-    let mut r = TimedProgram::with(Box::new(exec), s, Some(contents))?;
+    let mut r = TimedProgram::with(Box::new(exec), s, Some(FirstContents::Host(contents)))?;
     r.run(s)?;
     r.record(s, job.sample_s)?;
     Ok(r)

@@ -164,6 +164,26 @@ enum DeviceArg {
     Cuda,
 }
 
+impl DeviceArg {
+    /// The GPU of this machine where there is one.
+    fn here() -> DeviceArg {
+        match kerf_exec::cuda::CudaExecutor::capability(0) {
+            Ok(_) => DeviceArg::Cuda,
+            Err(_) => DeviceArg::Cpu,
+        }
+    }
+}
+
+/// A device by its name; `auto` is the GPU of this machine where there is one.
+fn parse_device(text: &str) -> Result<DeviceArg, parse::ArgumentError> {
+    match text {
+        "auto" => Ok(DeviceArg::here()),
+        "cpu" => Ok(DeviceArg::Cpu),
+        "cuda" => Ok(DeviceArg::Cuda),
+        _ => Err(parse::ArgumentError::expected("auto, cpu or cuda")),
+    }
+}
+
 /// The plan of a file; the identity without one.
 fn read_plan(path: Option<&Path>) -> Result<kerf_pass::Plan, Failure> {
     path.map_or_else(|| Ok(kerf_pass::Plan::default()), run::read_plan)

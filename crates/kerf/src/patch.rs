@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     apply: bool,
     /// Where the patched source is tried; with cuda its time is measured.
-    #[arg(long, value_enum, default_value = "cpu")]
+    #[arg(long, value_name = "auto|cpu|cuda", default_value = "auto", value_parser = crate::parse_device)]
     device: DeviceArg,
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]

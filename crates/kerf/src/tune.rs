@@ -19,7 +19,7 @@ use crate::{DeviceArg, device, in_utf8, toolchain};
 use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
-use kerf_run::job::{Device, Job};
+use kerf_run::job::{Device, Job, ReferenceRoute};
 use kerf_search::NAMES;
 use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
@@ -110,6 +110,10 @@ pub(crate) fn job(
         device: if cuda { Device::Cuda } else { Device::Cpu },
         ordinal: gpu,
         reference: true,
+        reference_route: match cuda {
+            true => ReferenceRoute::Gpu,
+            false => ReferenceRoute::Cpu,
+        },
         warmup: 2,
         repeats,
         sample_s: SAMPLE_S,
@@ -344,6 +348,7 @@ pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
+    a.complete();
     let strategy = Strategy::named(&a)?;
     if let Some(command) = a.app.clone() {
         return app::run(a, command, format, style);

@@ -12,12 +12,20 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Memory filled with zeros; `what` is for messages. At least 16 bytes, so that an address is one's own.
+    /// Memory filled with zeros; `what` is for messages. It is a multiple of 16 bytes long, and not empty, so that an
+    /// address is one's own.
     pub fn zeroed(bytes: usize, what: &str) -> Result<DeviceMemory, ExecError> {
-        let bytes = bytes.max(16);
+        let bytes = bytes.max(16).next_multiple_of(16);
         let address = driver::alloc(bytes, what)?;
         let memory = DeviceMemory { address, bytes };
         driver::fill(address, 0, bytes)?;
+        Ok(memory)
+    }
+
+    /// Memory that begins with these bytes, zeros after them.
+    pub fn with_bytes(data: &[u8], what: &str) -> Result<DeviceMemory, ExecError> {
+        let memory = DeviceMemory::zeroed(data.len(), what)?;
+        driver::to_device(memory.address, data)?;
         Ok(memory)
     }
 

@@ -31,6 +31,19 @@ pub enum JobError {
     /// The worker died or ran out of time.
     #[error("{0}")]
     Worker(String),
+    /// A run changed memory that was not its own: nothing of it counts, nor anything else on the device.
+    #[error("the run wrote beyond its buffers: {0} changed on the device")]
+    Overwritten(String),
+}
+
+impl JobError {
+    /// The worker that tells of it is of no more use: a context in which a kernel failed fails from then on.
+    pub fn spoils_worker(&self) -> bool {
+        matches!(
+            self,
+            JobError::Exec(ExecError::Device { .. }) | JobError::Overwritten(_)
+        )
+    }
 }
 
 /// Why a worker process gave no report of a job.

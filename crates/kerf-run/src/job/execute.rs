@@ -329,26 +329,12 @@ impl Comparison<'_> {
         kept_before: &mut Workshop,
         spent: &mut JobSeconds,
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
-        let clock = Instant::now();
         if stays_on_device(self.job) {
-            let resident = kept_before.resident(self.job)?;
-            if let Ok(info) = resident.reference(self.job, self.own, self.program)? {
-                spent.reference_s = clock.elapsed().as_secs_f64();
-                let clock = Instant::now();
-                let run = RunOnDevice {
-                    exec: measured.exec.as_ref(),
-                    loaded: &measured.loaded,
-                };
-                let outputs = resident.compare(self.session, &run)?;
-                spent.compare_s = clock.elapsed().as_secs_f64();
-                return Ok((outputs, Some(info)));
-            }
+            return self.on_device(measured, kept_before, spent);
         }
+        let clock = Instant::now();
         let reference = match self.job.reference {
-            true => {
-                let code = kept_before.reference_code();
-                Some(kept(self.job, self.own, self.program, self.inputs, code)?)
-            }
+            true => Some(self.by_host(kept_before)?),
             false => None,
         };
         spent.reference_s = clock.elapsed().as_secs_f64();
@@ -357,6 +343,42 @@ impl Comparison<'_> {
         let outputs = compared_outputs(self.job, self.session, read, reference.as_ref())?;
         spent.compare_s = clock.elapsed().as_secs_f64();
         Ok((outputs, reference.map(|r| r.info)))
+    }
+
+    fn by_host(&self, kept_before: &mut Workshop) -> Result<Reference, JobError> {
+        let code = kept_before.reference_code();
+        kept(self.job, self.own, self.program, self.inputs, code)
+    }
+
+    /// Compares outputs where they are. What device code cannot compute comes from the host once, and stays there too.
+    fn on_device(
+        &self,
+        measured: &Measured,
+        kept_before: &mut Workshop,
+        spent: &mut JobSeconds,
+    ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
+        let (job, own, program) = (self.job, self.own, self.program);
+        let clock = Instant::now();
+        let found = kept_before.resident(job)?.reference(job, own, program)?;
+        let info = match found {
+            Ok(info) => info,
+            Err(_) => {
+                let r = self.by_host(kept_before)?;
+                kept_before.resident(job)?.take(job, own, program, &r)?;
+                r.info
+            }
+        };
+        spent.reference_s = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let run = RunOnDevice {
+            exec: measured.exec.as_ref(),
+            loaded: &measured.loaded,
+        };
+        let resident = kept_before.resident(job)?;
+        let outputs = resident.compare(self.session, &run)?;
+        resident.check_intact(self.session)?;
+        spent.compare_s = clock.elapsed().as_secs_f64();
+        Ok((outputs, Some(info)))
     }
 }
 
@@ -396,10 +418,14 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     kept_before.finish(&m, &job.toolchain())?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
     let own = programs.own_session(&session);
-    let prepared = Prepared::new(job, &session, (&m, &programs.own), kept_before, &mut spent)?;
+    let code = (&m, &programs.own);
+    let prepared = Prepared::new(job, (&session, &own), code, kept_before, &mut spent)?;
     let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
+    if let Some(base) = measured.base.take() {
+        kept_before.keep_baseline(job, &own, &programs.own, base);
+    }
     let inputs = match &job.references {
-        Some(_) => Some(kept_before.inputs(&session)?),
+        Some(_) => Some(kept_before.inputs(job, &session)?),
         None => None,
     };
     let by = Comparison {

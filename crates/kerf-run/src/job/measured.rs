@@ -5,7 +5,7 @@ use super::timed::TimedProgram;
 use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
-use crate::run::{Contents, LoadedBuffers, WorkloadSession};
+use crate::run::{FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
@@ -128,14 +128,29 @@ fn energy(
     }))
 }
 
+/// First contents of the buffers of a job's programs, where they can be kept.
+#[derive(Default)]
+pub(super) struct JobContents {
+    /// In their own formats.
+    pub own: Option<FirstContents>,
+    /// As the plan holds them.
+    pub held: Option<FirstContents>,
+}
+
+/// The program as it is, where it is measured beside the plan's.
+pub(super) enum Baseline {
+    /// On the device, left by an evaluation before.
+    Loaded(Box<TimedProgram>),
+    /// Ready to be loaded.
+    Code(cuda::Code),
+}
+
 /// What runs on the device, before it is there.
 pub(super) struct Prepared {
     /// The program under the plan.
     plan: Made,
-    /// The program as it is, where it is measured beside the plan's.
-    own: Option<cuda::Code>,
-    /// First contents of buffers, where they can be kept.
-    originals: Option<Contents>,
+    base: Option<Baseline>,
+    contents: JobContents,
     /// The sensors, where they are read.
     watch: Option<Watch>,
     /// Seconds that a sample should last; zero: one run.
@@ -146,7 +161,7 @@ impl Prepared {
     /// Makes code of a finished module, and of the program as it is where the job has it as a baseline.
     pub(super) fn new(
         job: &Job,
-        session: &WorkloadSession,
+        (session, own): (&WorkloadSession, &WorkloadSession),
         (m, program): (&Module, &Program),
         kept_before: &mut Workshop,
         spent: &mut JobSeconds,
@@ -163,18 +178,18 @@ impl Prepared {
             .flatten();
         let plan = made(job, m, spent)?;
         let clock = Instant::now();
-        let own = match job.baseline && job.device == Device::Cuda {
-            true => Some(kept_before.assembled(program, &job.toolchain(), job.ordinal)?),
+        let base = match job.baseline && job.device == Device::Cuda {
+            true => Some(kept_before.baseline(job, own, program)?),
             false => None,
         };
         spent.baseline_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let originals = kept_before.originals(session)?;
+        let contents = kept_before.contents(job, session)?;
         spent.load_s += clock.elapsed().as_secs_f64();
         Ok(Prepared {
             plan,
-            own,
-            originals,
+            base,
+            contents,
             watch,
             sample_s,
         })
@@ -193,26 +208,26 @@ struct Pair<'s> {
 impl<'s> Pair<'s> {
     fn load(
         job: &Job,
-        code: (Made, Option<cuda::Code>),
-        (held, originals): (Option<Contents>, Option<Contents>),
+        (plan_code, base): (Made, Option<Baseline>),
+        contents: JobContents,
         (session, used): (&'s WorkloadSession<'s>, &[String]),
         own: &'s WorkloadSession<'s>,
     ) -> Result<Pair<'s>, JobError> {
-        let (plan_code, own_code) = code;
         let mut exec = plan_code.load(job, used)?;
         if let (false, Some(free)) = (job.device == Device::Cpu, exec.free_memory()?) {
-            let programs = 1 + usize::from(own_code.is_some());
+            let programs = 1 + usize::from(matches!(base, Some(Baseline::Code(_))));
             if let Some(why) = memory::refusal_on_device(session.workload, programs, free) {
                 return Err(JobError::Input(why));
             }
         }
-        let plan = TimedProgram::with(exec, session, held)?;
-        let base = match own_code {
-            Some(code) => {
+        let plan = TimedProgram::with(exec, session, contents.held)?;
+        let base = match base {
+            Some(Baseline::Code(code)) => {
                 let used = own.check()?;
                 let exec = Made::Cuda(code).load(job, &used)?;
-                Some(TimedProgram::with(exec, own, originals)?)
+                Some(TimedProgram::with(exec, own, contents.own)?)
             }
+            Some(Baseline::Loaded(p)) => Some(*p),
             None => None,
         };
         Ok(Pair {
@@ -225,15 +240,17 @@ impl<'s> Pair<'s> {
 
     /// Runs that are not timed, and the recording of those that are.
     fn warm_up(&mut self, runs: u32, sample_s: f64) -> Result<(), JobError> {
+        // A program that was measured before has its recording.
+        let mut fresh = self.base.as_mut().filter(|b| b.batch.is_none());
         for _ in 0..runs {
             self.plan.run(self.session)?;
-            if let Some(b) = &mut self.base {
+            if let Some(b) = &mut fresh {
                 b.run(self.own)?;
             }
         }
         if sample_s > 0.0 {
             self.plan.record(self.session, sample_s)?;
-            if let Some(b) = &mut self.base {
+            if let Some(b) = &mut fresh {
                 b.record(self.own, sample_s)?;
             }
         }
@@ -267,6 +284,8 @@ pub(super) struct Measured {
     pub times: Option<Times>,
     /// Times of the program as it is.
     pub baseline: Option<Times>,
+    /// The program as it is, still on the device.
+    pub base: Option<TimedProgram>,
     /// Replays of a sample.
     pub replays: Option<u32>,
     /// Its buffers: outputs are as the last run left them.
@@ -318,20 +337,16 @@ pub(super) fn measure(
 ) -> Result<Measured, JobError> {
     let Prepared {
         plan,
-        own: own_code,
-        originals,
+        base,
+        contents,
         watch,
         sample_s,
     } = prepared;
     let clock = Instant::now();
-    let held = originals.as_ref().map(|o| session.as_held(o));
-    spent.load_s += clock.elapsed().as_secs_f64();
-    let clock = Instant::now();
     let turn = alone(job)?;
     spent.wait_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let code = (plan, own_code);
-    let mut pair = Pair::load(job, code, (held, originals), (session, used), own)?;
+    let mut pair = Pair::load(job, (plan, base), contents, (session, used), own)?;
     spent.load_s += clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     pair.warm_up(job.warmup, sample_s)?;
@@ -339,13 +354,11 @@ pub(super) fn measure(
     let (samples, baseline) = pair.samples(job.repeats, sample_s)?;
     let replays = pair.plan.batch;
     // What is measured from here on, energy, would change outputs that it starts from.
-    let stay = stays_on_device(job) && job.energy_s == 0.0;
-    let outputs = match stay {
+    let outputs = match stays_on_device(job) {
         true => None,
         false => Some(read(session, pair.plan.exec.as_mut(), &pair.plan.loaded)?),
     };
     let Pair { mut plan, base, .. } = pair;
-    drop(base);
     spent.run_s = clock.elapsed().as_secs_f64();
     let times = Times::new(samples);
     // Others that measure would be in it.
@@ -364,6 +377,7 @@ pub(super) fn measure(
         exec,
         times,
         baseline: Times::new(baseline),
+        base,
         replays,
         loaded,
         outputs,

@@ -2,11 +2,15 @@
 //!
 //! At full size nothing of an evaluation that grows with the problem is the processor's work: the reference is computed
 //! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
+use super::device_inputs::{DeviceInputs, digest_memory, inputs_key};
 use super::reference::{OutputCriterion, verdict};
 use super::report::{Output, ReferenceInfo};
-use super::shadowed::{Attempt, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format};
+use super::shadowed::ReferenceOutput;
+use super::shadowed::{
+    Attempt, Reference, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format,
+};
 use super::{Device, Job, JobError, ReferenceRoute};
-use crate::run::{LoadedBuffers, WorkloadSession};
+use crate::run::{DeviceContents, FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
@@ -35,11 +39,44 @@ struct DeviceOutput {
     shadows: Vec<(Format, DeviceMemory)>,
 }
 
+impl DeviceOutput {
+    /// Copies what the host computed to the device.
+    fn upload(b: &BufferSpec, (bytes, values): &ReferenceOutput) -> Result<DeviceOutput, JobError> {
+        let mut shadows = Vec::new();
+        for (format, _) in scalars_by_format(b) {
+            let all = values.get(&format).map_or(&[][..], Vec::as_slice);
+            let pairs: Vec<u8> = all
+                .iter()
+                .flat_map(|d| [d.hi, d.lo])
+                .flat_map(f64::to_le_bytes)
+                .collect();
+            let memory = DeviceMemory::with_bytes(&pairs, "shadows of an output")?;
+            shadows.push((format, memory));
+        }
+        Ok(DeviceOutput {
+            original: DeviceMemory::with_bytes(bytes, &b.name)?,
+            shadows,
+        })
+    }
+
+    /// Digests of all that it holds.
+    fn digests(
+        &self,
+        comparer: &mut DeviceComparer<CudaExecutor>,
+    ) -> Result<Vec<[u64; 2]>, ExecError> {
+        let shadows = self.shadows.iter().map(|(_, memory)| memory);
+        let all = [&self.original].into_iter().chain(shadows);
+        all.map(|memory| digest_memory(comparer, memory)).collect()
+    }
+}
+
 /// The reference of a program on one input.
 struct DeviceReference {
     key: String,
     info: ReferenceInfo,
     outputs: Vec<DeviceOutput>,
+    /// Of each output, when it was made.
+    digests: Vec<Vec<[u64; 2]>>,
 }
 
 /// Why the reference of a program and its inputs is not on the device.
@@ -51,6 +88,7 @@ struct Refused {
 /// What stays on a GPU.
 pub(super) struct Resident {
     comparer: DeviceComparer<CudaExecutor>,
+    inputs: DeviceInputs,
     references: Vec<DeviceReference>,
     code: ReferenceCode,
     refused: Option<Refused>,
@@ -58,23 +96,19 @@ pub(super) struct Resident {
 
 /// Everything that decides a reference of a program.
 fn key(job: &Job, session: &WorkloadSession, program: &Program) -> String {
-    let w = session.workload;
     format!(
-        "{} {:?} {:?} {} {:?} {:?} {:?}",
+        "{} {} {:?} {:?}",
         sha256(&program.bitcode),
-        w.buffers,
-        w.sizes,
-        session.seed,
-        session.perturb,
+        inputs_key(session),
         session.params,
         job.libdevice
     )
 }
 
-/// Can outputs stay on the device? Those that are saved or drawn are read.
+/// Can outputs stay on the device? Those that are saved or drawn are read, and runs that measure energy change them.
 pub(super) fn stays_on_device(job: &Job) -> bool {
     let on_gpu = job.device == Device::Cuda && job.reference_route == ReferenceRoute::Gpu;
-    on_gpu && job.reference && job.save.is_none() && !job.scatter
+    on_gpu && job.reference && job.save.is_none() && !job.scatter && job.energy_s == 0.0
 }
 
 impl Resident {
@@ -82,6 +116,7 @@ impl Resident {
     pub(super) fn new(job: &Job) -> Result<Resident, JobError> {
         Ok(Resident {
             comparer: DeviceComparer::on_cuda(&job.arch, job.ordinal)?,
+            inputs: DeviceInputs::default(),
             references: Vec::new(),
             code: ReferenceCode::default(),
             refused: None,
@@ -110,30 +145,104 @@ impl Resident {
         if let Some(r) = self.refused.as_ref().filter(|r| r.key == key) {
             return Ok(Err(r.why.clone()));
         }
+        let contents = self.inputs.contents(&mut self.comparer, session)?;
+        let contents = contents.map(FirstContents::Device);
+        let attempt = match on_gpu(job, session, program, &mut self.code)? {
+            Ok(mut exec) => {
+                run_with_shadows(Device::Cuda, session, &mut exec, contents, keep_output)?
+            }
+            Err(why) => Attempt::NeedsHost(why),
+        };
+        match attempt {
+            Attempt::Done(info, outputs) => {
+                self.keep(key, info.clone(), outputs)?;
+                Ok(Ok(info))
+            }
+            Attempt::NeedsHost(why) => {
+                let refused = why.clone();
+                self.refused = Some(Refused { key, why: refused });
+                Ok(Err(why))
+            }
+        }
+    }
+
+    /// Keeps a reference; the oldest goes for it.
+    fn keep(
+        &mut self,
+        key: String,
+        info: ReferenceInfo,
+        outputs: Vec<DeviceOutput>,
+    ) -> Result<(), JobError> {
         if self.references.len() >= KEPT {
             self.references.remove(0);
         }
-        let attempt = match on_gpu(job, session, program, &mut self.code)? {
-            Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, keep_output)?,
-            Err(why) => Attempt::NeedsHost(why),
+        let all = outputs.iter().map(|o| o.digests(&mut self.comparer));
+        let digests = all.collect::<Result<_, _>>()?;
+        self.references.push(DeviceReference {
+            key,
+            info,
+            outputs,
+            digests,
+        });
+        Ok(())
+    }
+
+    /// Takes a reference that the host computed.
+    pub(super) fn take(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+        program: &Program,
+        reference: &Reference,
+    ) -> Result<(), JobError> {
+        let specs = session.outputs().into_iter();
+        let specs = specs.map(|o| &session.workload.buffers[o]);
+        let outputs = specs
+            .zip(&reference.outputs)
+            .map(|(b, values)| DeviceOutput::upload(b, values))
+            .collect::<Result<_, _>>()?;
+        let key = key(job, session, program);
+        self.keep(key, reference.info.clone(), outputs)
+    }
+
+    /// What a session's buffers begin with, in their own formats; none where the device has no room to keep it.
+    pub(super) fn contents(
+        &mut self,
+        session: &WorkloadSession,
+    ) -> Result<Option<DeviceContents>, JobError> {
+        self.inputs.contents(&mut self.comparer, session)
+    }
+
+    /// The same in the formats that the session holds them in.
+    pub(super) fn held(
+        &mut self,
+        session: &WorkloadSession,
+        own: &DeviceContents,
+    ) -> Result<DeviceContents, JobError> {
+        self.inputs.held(&mut self.comparer, session, own)
+    }
+
+    /// Digest of the inputs used last.
+    pub(super) fn inputs_digest(&self) -> Option<String> {
+        self.inputs.digest()
+    }
+
+    /// Inputs and the reference used last are as they were made. A GPU reports few writes beyond a program's own
+    /// buffers.
+    pub(super) fn check_intact(&mut self, session: &WorkloadSession) -> Result<(), JobError> {
+        if let Some(name) = self.inputs.changed_buffer(&mut self.comparer, session)? {
+            return Err(JobError::Overwritten(format!("the inputs of `{name}`")));
+        }
+        let Some(r) = self.references.last() else {
+            return Ok(());
         };
-        Ok(match attempt {
-            Attempt::Done(info, outputs) => {
-                self.references.push(DeviceReference {
-                    key,
-                    info: info.clone(),
-                    outputs,
-                });
-                Ok(info)
+        for ((o, digests), output) in r.outputs.iter().zip(&r.digests).zip(session.outputs()) {
+            if o.digests(&mut self.comparer)? != *digests {
+                let name = &session.workload.buffers[output].name;
+                return Err(JobError::Overwritten(format!("the reference of `{name}`")));
             }
-            Attempt::NeedsHost(why) => {
-                self.refused = Some(Refused {
-                    key,
-                    why: why.clone(),
-                });
-                Err(why)
-            }
-        })
+        }
+        Ok(())
     }
 
     /// Compares the outputs of a run, which are still on the device, with the reference used last.

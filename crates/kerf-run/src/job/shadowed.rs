@@ -8,7 +8,7 @@ use super::finished::{finished, launched_only};
 use super::report::{Flip, ReferenceInfo};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory;
-use crate::run::{LoadedBuffers, WorkloadSession};
+use crate::run::{FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
@@ -97,7 +97,7 @@ pub(super) fn reference(
         (ReferenceRoute::Tables, _) => Attempt::NeedsHost(Vec::new()),
         (ReferenceRoute::Cpu, _) | (_, Device::Cpu) => on_cpu(job, session, program, code)?,
         (ReferenceRoute::Gpu, Device::Cuda) => match on_gpu(job, session, program, code)? {
-            Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, read_output)?,
+            Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, None, read_output)?,
             Err(why) => Attempt::NeedsHost(why),
         },
     };
@@ -167,7 +167,7 @@ fn on_cpu(
         Err(why) => return Ok(Attempt::NeedsHost(why)),
     };
     let mut exec = CpuExecutor::with_entries(&made.code, options, made.map.clone())?;
-    run_with_shadows(Device::Cpu, session, &mut exec, read_output)
+    run_with_shadows(Device::Cpu, session, &mut exec, None, read_output)
 }
 
 /// The program that computes its own shadows, loaded on a GPU; or why it cannot be.
@@ -210,9 +210,10 @@ pub(super) fn run_with_shadows<E: ShadowExecutor, T>(
     device: Device,
     session: &WorkloadSession,
     exec: &mut E,
+    contents: Option<FirstContents>,
     mut collect: impl FnMut(&WorkloadSession, &mut E, &LoadedBuffers, usize) -> Result<T, JobError>,
 ) -> Result<Attempt<T>, JobError> {
-    let mut buffers = session.load(exec)?;
+    let mut buffers = session.load_with(exec, contents)?;
     let time_s = session.run(exec, &mut buffers)?;
     let mut outputs = Vec::new();
     for o in session.outputs() {

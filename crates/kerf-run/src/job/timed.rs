@@ -4,7 +4,7 @@
 //! first contents; elsewhere it is one run.
 use super::JobError;
 use super::report::Energy;
-use crate::run::{Contents, LoadedBuffers, WorkloadSession};
+use crate::run::{FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cuda::watch::Watch;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl TimedProgram {
     pub fn with(
         mut exec: Box<dyn Executor>,
         session: &WorkloadSession,
-        contents: Option<Contents>,
+        contents: Option<FirstContents>,
     ) -> Result<TimedProgram, JobError> {
         let loaded = session.load_with(exec.as_mut(), contents)?;
         Ok(TimedProgram {

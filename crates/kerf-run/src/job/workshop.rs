@@ -1,9 +1,12 @@
 //! What one job leaves for the next in the same process.
+use super::device_inputs::inputs_key;
 use super::finished::Libdevice;
-use super::resident::Resident;
+use super::measured::{Baseline, JobContents};
+use super::resident::{Resident, stays_on_device};
 use super::shadowed::ReferenceCode;
+use super::timed::TimedProgram;
 use super::{Job, JobError};
-use crate::run::{Contents, WorkloadSession};
+use crate::run::{Contents, FirstContents, WorkloadSession};
 use kerf_clang::compile::Toolchain;
 use kerf_clang::sha256;
 use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
@@ -18,6 +21,8 @@ pub struct Workshop {
     /// PTX of the program as it is, by digest and architecture.
     own: Option<(String, String, String)>,
     references: ReferenceCode,
+    /// The program as it is on the GPU, with all that it depends on.
+    base: Option<(String, TimedProgram)>,
     /// What stays on the GPU; it goes before its context.
     resident: Option<Resident>,
     context: Option<KeptContext>,
@@ -39,10 +44,33 @@ impl Workshop {
         self.libdevice.finish(m, tools)
     }
 
-    /// What a session's buffers begin with, where that can be kept: most jobs of a worker have the same inputs.
-    pub(super) fn originals(&mut self, s: &WorkloadSession) -> Result<Option<Contents>, JobError> {
-        let w = s.workload;
-        let key = format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb);
+    /// What the buffers of a job's programs begin with, where that can be kept.
+    pub(super) fn contents(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+    ) -> Result<JobContents, JobError> {
+        if stays_on_device(job) {
+            let resident = self.resident(job)?;
+            if let Some(own) = resident.contents(session)? {
+                let held = resident.held(session, &own)?;
+                return Ok(JobContents {
+                    own: Some(FirstContents::Device(own)),
+                    held: Some(FirstContents::Device(held)),
+                });
+            }
+        }
+        let originals = self.originals(session)?;
+        let held = originals.as_ref().map(|o| session.as_held(o));
+        Ok(JobContents {
+            own: originals.map(FirstContents::Host),
+            held: held.map(FirstContents::Host),
+        })
+    }
+
+    /// What a session's buffers begin with in this process's memory: most jobs of a worker have the same inputs.
+    fn originals(&mut self, s: &WorkloadSession) -> Result<Option<Contents>, JobError> {
+        let key = inputs_key(s);
         if let Some(o) = self.originals.as_ref().filter(|o| o.key == key) {
             return Ok(Some(o.contents.clone()));
         }
@@ -54,8 +82,13 @@ impl Workshop {
         Ok(self.originals.as_ref().map(|o| o.contents.clone()))
     }
 
-    /// Digest of a session's inputs, after [`Workshop::originals`] of the same.
-    pub(super) fn inputs(&mut self, s: &WorkloadSession) -> Result<String, JobError> {
+    /// Digest of a session's inputs, after [`Workshop::contents`] of the same.
+    pub(super) fn inputs(&mut self, job: &Job, s: &WorkloadSession) -> Result<String, JobError> {
+        if stays_on_device(job)
+            && let Some(d) = self.resident(job)?.inputs_digest()
+        {
+            return Ok(d);
+        }
         let Some(o) = &mut self.originals else {
             return Ok(s.inputs()?);
         };
@@ -64,6 +97,45 @@ impl Workshop {
         }
         let digest = s.inputs_of(Some(&o.contents))?;
         Ok(o.digest.insert(digest).clone())
+    }
+
+    /// All that a baseline on the device depends on.
+    fn baseline_key(job: &Job, own: &WorkloadSession, p: &Program) -> String {
+        let (program, inputs) = (sha256(&p.bitcode), inputs_key(own));
+        format!(
+            "{program} {} {:?} {} {}",
+            job.arch, own.params, job.sample_s, inputs
+        )
+    }
+
+    /// The program as it is, for a measurement beside a plan's.
+    pub(super) fn baseline(
+        &mut self,
+        job: &Job,
+        own: &WorkloadSession,
+        p: &Program,
+    ) -> Result<Baseline, JobError> {
+        let key = Self::baseline_key(job, own, p);
+        match self.base.take() {
+            Some((k, program)) if k == key => Ok(Baseline::Loaded(Box::new(program))),
+            _ => {
+                let code = self.assembled(p, &job.toolchain(), job.ordinal)?;
+                Ok(Baseline::Code(code))
+            }
+        }
+    }
+
+    /// Leaves the program as it is on the device for the next measurement.
+    pub(super) fn keep_baseline(
+        &mut self,
+        job: &Job,
+        own: &WorkloadSession,
+        p: &Program,
+        program: TimedProgram,
+    ) {
+        if stays_on_device(job) && program.batch.is_some() {
+            self.base = Some((Self::baseline_key(job, own, p), program));
+        }
     }
 
     /// The context of a GPU stays with the process.
@@ -90,7 +162,7 @@ impl Workshop {
     }
 
     /// A program as it is, assembled for a GPU.
-    pub(super) fn assembled(
+    fn assembled(
         &mut self,
         p: &Program,
         tools: &Toolchain,

@@ -17,8 +17,8 @@ pub struct Args {
     /// Workload file (.toml).
     pub workload: PathBuf,
     /// Where to run.
-    #[arg(long, value_enum, default_value = "cpu")]
-    device: DeviceArg,
+    #[arg(long, value_enum)]
+    device: Option<DeviceArg>,
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     gpu: i32,
@@ -38,15 +38,11 @@ pub struct Args {
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
-    /// What computes the reference: device code on the CPU, device code on the GPU (not yet tried on one), or functions
-    /// of the CPU executor that find floats by tables. What device code has no shadow for goes to the tables.
-    #[arg(
-        long,
-        value_name = "WHERE",
-        requires = "reference",
-        default_value = "cpu"
-    )]
-    reference_on: RouteArg,
+    /// What computes the reference: device code on the GPU, device code on the CPU, or functions of the CPU executor
+    /// that find floats by tables; by default device code where the program runs. What device code has no shadow for
+    /// goes to the tables.
+    #[arg(long, value_name = "WHERE", requires = "reference")]
+    reference_on: Option<RouteArg>,
     /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
     /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
@@ -166,16 +162,21 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
-    if a.device == DeviceArg::Cuda && a.memcheck.is_some() {
+    // The checks are the CPU executor's.
+    let device = a.device.unwrap_or_else(|| match a.memcheck {
+        Some(_) => DeviceArg::Cpu,
+        None => DeviceArg::here(),
+    });
+    if device == DeviceArg::Cuda && a.memcheck.is_some() {
         return Err(Failure::new("--memcheck works on the CPU executor")
             .help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
     }
-    if a.device == DeviceArg::Cpu && a.energy > 0.0 {
+    if device == DeviceArg::Cpu && a.energy > 0.0 {
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
     let plan = plan_of(&a)?;
-    let arch = match (&a.arch, a.device) {
+    let arch = match (&a.arch, device) {
         (Some(arch), _) => arch.clone(),
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
             90 => "sm_90".to_owned(),
@@ -188,7 +189,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let job = Job {
         overrides: a.sizes,
         seed: a.seed,
-        device: if a.device == DeviceArg::Cuda {
+        device: if device == DeviceArg::Cuda {
             Device::Cuda
         } else {
             Device::Cpu
@@ -196,7 +197,11 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         ordinal: a.gpu,
         plan,
         reference: a.reference,
-        reference_route: a.reference_on.route(),
+        reference_route: match (a.reference_on, device) {
+            (Some(route), _) => route.route(),
+            (None, DeviceArg::Cuda) => ReferenceRoute::Gpu,
+            (None, DeviceArg::Cpu) => ReferenceRoute::Cpu,
+        },
         count: a.count.then_some(kerf_pass::count::Detail::Values),
         memcheck: checks,
         threads: a.threads,
@@ -204,13 +209,13 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         order: 0,
         warmup: a.warmup.unwrap_or(u32::from(checks.is_none())),
         repeats: a.repeats.unwrap_or(if checks.is_some() { 1 } else { 5 }),
-        sample_s: match a.device {
+        sample_s: match device {
             DeviceArg::Cuda => crate::tune::SAMPLE_S,
             DeviceArg::Cpu => 0.0,
         },
         energy_s: a.energy,
         save: a.save,
-        baseline: a.source.is_some() && a.device == DeviceArg::Cuda,
+        baseline: a.source.is_some() && device == DeviceArg::Cuda,
         patched: match a.source {
             Some(source) => Some(kerf_run::job::Patched {
                 flags: super::flags_of(&a.workload)?,

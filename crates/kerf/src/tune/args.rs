@@ -3,7 +3,11 @@ use crate::parse::{ArgumentError, parse_if};
 use crate::{DeviceArg, parse_arch, parse_count, parse_limit, parse_seed, parse_size};
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
+use kerf_search::NAMES;
+use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES};
 use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
+use kerf_tune::formats::NARROW;
+use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::launch::tuners::Factor;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
@@ -83,13 +87,8 @@ pub struct Args {
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
     /// special-function unit), launch (block shapes and parameters of [launch_space]), or several as one
-    /// search.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "precision"
-    )]
+    /// search. By default all of them, as far as the strategy can; of an application, precision.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) what: Vec<What>,
     /// Run the fully approximate version in a part of the warps only, and search that part too (with approx).
     #[arg(long, value_enum, default_value = "off")]
@@ -111,14 +110,9 @@ pub struct Args {
     /// Evaluations of the search, at most.
     #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
     pub(super) budget: usize,
-    /// Formats that operations may be lowered to: f32, f16, bf16.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "f32",
-        value_parser = parse_format
-    )]
+    /// Formats that operations may be lowered to: f32, f16, bf16. By default all of them where the strategy is guided,
+    /// f32 elsewhere.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_format)]
     pub(super) formats: Vec<SiteFormat>,
     /// What changes its format as one: source variables, chains of operations (the def-use rule), lines
     /// or single sites.
@@ -128,7 +122,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "on")]
     pub(super) storage: Switch,
     /// Where errors are measured, and with cuda times too.
-    #[arg(long, value_enum, default_value = "cpu")]
+    #[arg(long, value_name = "auto|cpu|cuda", default_value = "auto", value_parser = crate::parse_device)]
     pub(super) device: DeviceArg,
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
@@ -195,6 +189,31 @@ pub struct Args {
     /// Target architecture.
     #[arg(long, value_parser = parse_arch)]
     pub(super) arch: Option<String>,
+}
+
+impl Args {
+    /// What is tuned, and to which formats, where the command line does not say: all that the strategy can search.
+    pub(super) fn complete(&mut self) {
+        let strategy = self.strategy.as_deref().unwrap_or(NAMES[0]);
+        let guided = strategy == NAMES[0];
+        if self.what.is_empty() {
+            self.what = match strategy {
+                s if DEGREE_NAMES.contains(&s) => vec![What::Approx],
+                s if LAUNCH_NAMES.contains(&s) => vec![What::Launch],
+                s if STAGED_NAMES.contains(&s) => vec![What::Precision, What::Launch],
+                _ if guided && self.app.is_none() => {
+                    vec![What::Precision, What::Approx, What::Launch]
+                }
+                _ => vec![What::Precision],
+            };
+        }
+        if self.formats.is_empty() {
+            self.formats = match guided {
+                true => NARROW.to_vec(),
+                false => vec![NARROW[0]],
+            };
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]

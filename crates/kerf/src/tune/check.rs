@@ -17,7 +17,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_count)]
     inputs: usize,
     /// Where to run.
-    #[arg(long, value_enum, default_value = "cpu")]
+    #[arg(long, value_name = "auto|cpu|cuda", default_value = "auto", value_parser = crate::parse_device)]
     device: DeviceArg,
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]

@@ -5,7 +5,7 @@ use super::super::timed::TimedProgram;
 use super::super::{Device, Job, JobError};
 use super::Sweep;
 use crate::held::HeldBuffer;
-use crate::run::{Contents, WorkloadSession};
+use crate::run::{Contents, FirstContents, WorkloadSession};
 use crate::storage;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -194,7 +194,7 @@ impl<'b> Bench<'b> {
         let (symbols, storage) = (built.symbols, built.storage);
         let session = self.at(&symbols, &storage, 0.0);
         let contents = session.as_held(&self.contents);
-        let runner = TimedProgram::with(exec, &session, Some(contents))?;
+        let runner = TimedProgram::with(exec, &session, Some(FirstContents::Host(contents)))?;
         Ok(Loaded {
             runner,
             symbols,
