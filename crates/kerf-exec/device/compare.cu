@@ -3,6 +3,7 @@
 // Values are taken in chunks of a fixed number, one for each block, and the partial results of chunks are combined in
 // groups of a fixed number until one is left: results do not depend on the device. Counting is the only thing that is
 // done by atomic operations.
+#include "digest.h"
 #include "partial.h"
 
 // compare/records.rs has the same.
@@ -113,27 +114,6 @@ KERNEL void count_integer_mismatches(IntegerPairs n, u64 *mismatches)
     reduce<Count, COUNTERS>(parts, own, &sum);
     if (thread() == 0 && sum.value != 0)
         __atomic_fetch_add(mismatches, sum.value, __ATOMIC_RELAXED);
-}
-
-// Two sums over words that depend on a value and its place: equal outputs have equal sums. All NaNs are one value.
-DEVICE u64 mixed(u64 x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-    return x ^ x >> 31;
-}
-
-DEVICE void add_to_digest(u64 *sums, u64 own0, u64 own1)
-{
-    __atomic_fetch_add(sums, own0, __ATOMIC_RELAXED);
-    __atomic_fetch_add(sums + 1, own1, __ATOMIC_RELAXED);
-}
-
-DEVICE void digest_word(u64 *own, u64 place, u64 word)
-{
-    const u64 x = mixed(word + 0x9e3779b97f4a7c15ull * (place + 1));
-    own[0] += x;
-    own[1] += mixed(x ^ 0xd6e8feb86659fd93ull);
 }
 
 KERNEL void digest_values(Values v, u64 *sums)

@@ -12,6 +12,7 @@ mod records;
 mod select;
 mod similarity;
 
+use crate::call::{self, GrowingBuffer, Record, start_of};
 use crate::cpu::{CpuExecutor, CpuOptions};
 use crate::cuda::{self, CudaExecutor};
 use crate::{Arg, BufferId, ExecError, Executor, Launch};
@@ -19,7 +20,7 @@ use kerf_ir::finish::{self, Reflect, finish};
 use kerf_llvm::{LlvmError, Module};
 use kerf_num::Format;
 use kerf_num::metrics::{CompareOptions, ErrorParts, ErrorReport, Integers};
-use records::{BINS, CHUNK, COUNTERS, GROUP, PARTIAL_BYTES, PREFIXES, Record, Words};
+use records::{BINS, CHUNK, COUNTERS, GROUP, PARTIAL_BYTES, PREFIXES, Words};
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/compare.bc"));
 
@@ -91,27 +92,6 @@ pub struct DeviceIntegers<'a> {
     pub element_bytes: usize,
     /// Where in an element integers begin, and their bytes, at most 8.
     pub scalars: &'a [(usize, usize)],
-}
-
-/// A buffer that is replaced by a larger one where it is too small. Executors free buffers only when they end, so sizes
-/// are doubled.
-#[derive(Debug, Default)]
-struct GrowingBuffer {
-    buffer: Option<(BufferId, usize)>,
-}
-
-impl GrowingBuffer {
-    fn with(&mut self, exec: &mut dyn Executor, bytes: usize) -> Result<BufferId, ExecError> {
-        if let Some((id, have)) = self.buffer
-            && have >= bytes
-        {
-            return Ok(id);
-        }
-        let bytes = bytes.max(1024).next_power_of_two();
-        let id = exec.alloc("partial results", bytes, 8)?;
-        self.buffer = Some((id, bytes));
-        Ok(id)
-    }
 }
 
 /// Compares buffers of an executor that has [`program`] loaded.
@@ -313,7 +293,7 @@ impl<E: Executor> DeviceComparer<E> {
                 1 => self.result,
                 _ => output.with(&mut self.exec, groups * bytes)?,
             };
-            let args = [start_of(input), records::word(count), start_of(output)];
+            let args = [start_of(input), call::word(count), start_of(output)];
             self.launch(kernel, (groups, THREADS), &args)?;
             if groups == 1 {
                 return Ok(());
@@ -347,11 +327,6 @@ impl<E: Executor> DeviceComparer<E> {
 /// A format, as the device code numbers it.
 fn number(format: Format) -> u32 {
     Format::ALL.iter().position(|f| *f == format).unwrap_or(0) as u32
-}
-
-/// The address of a buffer as an argument.
-fn start_of(id: BufferId) -> Arg {
-    Arg::Buffer { id, offset: 0 }
 }
 
 /// Blocks and threads of a kernel that counts.

@@ -4,9 +4,11 @@
 //! Both give the same bits on IEEE operations and on libdevice functions.
 #![warn(missing_docs)]
 
+pub mod call;
 pub mod compare;
 pub mod cpu;
 pub mod cuda;
+pub mod digest;
 pub mod raw;
 pub mod shadow_space;
 pub mod worker;

@@ -38,7 +38,7 @@ pub struct Expr {
 #[derive(Debug, Clone, PartialEq)]
 struct Inner {
     text: String,
-    code: Vec<Op>,
+    code: Vec<PostfixOp>,
     /// Where in the text each operation comes from, for messages.
     spans: Vec<Range<usize>>,
     names: Vec<NameUse>,
@@ -84,16 +84,22 @@ pub struct ExprOrigin {
 
 /// An operation of the compiled form. Targets are indices of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Op {
+pub enum PostfixOp {
+    /// Pushes a number.
     Push(Number),
     /// Pushes the value of the name use with this index.
     Name(usize),
+    /// The negative of the top.
     Neg,
+    /// 1 if the top is false, else 0.
     Not,
     /// Turns the top into 1 or 0.
     Truth,
+    /// Pops the right operand, then the left one, and pushes the result.
     Binary(Binary),
+    /// A function of the top.
     Unary(Unary),
+    /// Continues elsewhere, further on.
     Jump(usize),
     /// Pops; jumps if it was false.
     Unless(usize),
@@ -103,8 +109,10 @@ enum Op {
     Or(usize),
 }
 
+/// An operation or function of two operands. Comparisons give 1 or 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Binary {
+#[allow(missing_docs)] // the names say it
+pub enum Binary {
     Add,
     Sub,
     Mul,
@@ -122,8 +130,10 @@ enum Binary {
     CeilDiv,
 }
 
+/// A function of one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unary {
+#[allow(missing_docs)] // the names say it
+pub enum Unary {
     Abs,
     Sqrt,
     Exp,
@@ -148,7 +158,7 @@ impl Expr {
         Expr {
             inner: Box::new(Inner {
                 text,
-                code: vec![Op::Push(value)],
+                code: vec![PostfixOp::Push(value)],
                 spans: Vec::from([span]),
                 names: Vec::new(),
                 origin: ExprOrigin::default(),
@@ -180,9 +190,14 @@ impl Expr {
     /// The number, if the expression is nothing but one.
     pub fn as_literal(&self) -> Option<Number> {
         match self.inner.code[..] {
-            [Op::Push(value)] => Some(value),
+            [PostfixOp::Push(value)] => Some(value),
             _ => None,
         }
+    }
+
+    /// The compiled form, whose semantics `eval.rs` defines.
+    pub fn operations(&self) -> &[PostfixOp] {
+        &self.inner.code
     }
 
     /// How many operations an evaluation takes at most.

@@ -7,27 +7,27 @@
 
 pub(crate) mod check;
 mod fill;
-mod permute;
+pub mod permute;
 pub mod perturb;
-mod philox;
+pub mod philox;
 mod real;
+pub mod recipe;
 
 #[cfg(test)]
 mod tests;
 
 use thiserror::Error;
 
-use crate::bits;
 use crate::elem::ElemType;
 use crate::expr::{Expr, ExprError};
 use crate::npy::{self, NpyError};
 use crate::number::Number;
 use crate::scalar::Scalar;
 use crate::workload::{BufferSpec, Init};
-use check::{InitProblem, check};
+use check::InitProblem;
 use fill::Place;
-use permute::Permutation;
 use philox::Stream;
+use recipe::{Leaf, LeafValues, NameValue, recipe};
 
 /// Why the contents of a buffer could not be generated.
 #[derive(Debug, Error)]
@@ -89,11 +89,7 @@ pub fn generate(
     workload_seed: u64,
     sizes: &[(String, i64)],
 ) -> Result<Vec<u8>, GenerateError> {
-    let init_error = |problem| GenerateError::Init {
-        buffer: spec.name.clone(),
-        problem,
-    };
-    check(&spec.init, &spec.elem, spec.len).map_err(init_error)?;
+    let recipe = recipe(spec, workload_seed, sizes)?;
     let memory = || GenerateError::Memory {
         buffer: spec.name.clone(),
         len: spec.len,
@@ -106,20 +102,13 @@ pub fn generate(
         .try_reserve_exact(bytes)
         .map_err(|_| memory())?;
     let mut out = vec![0; bytes];
-    let stream = match spec.seed {
-        Some(seed) => Stream::of_seed(seed),
-        None => Stream::named(workload_seed, &spec.name),
-    };
     let fill = |first: usize, out: &mut [u8]| {
-        let mut job = Job {
+        let mut piece = Piece {
             spec,
-            sizes,
-            stream,
             out,
             first: first as u64,
-            leaf: 0,
         };
-        job.part(&spec.init, &spec.elem, 0)
+        recipe.leaves.iter().try_for_each(|leaf| piece.leaf(leaf))
     };
     let each = part(spec);
     let piece = each.saturating_mul(spec.elem.size());
@@ -164,140 +153,64 @@ fn part(spec: &BufferSpec) -> usize {
     share.max(PART).next_multiple_of(2)
 }
 
-/// One buffer being filled.
-struct Job<'a> {
+/// Consecutive elements of a buffer being filled.
+struct Piece<'a> {
     spec: &'a BufferSpec,
-    sizes: &'a [(String, i64)],
-    stream: Stream,
     out: &'a mut [u8],
     /// Number of the first element of `out`.
     first: u64,
-    /// Counts the scalar and vector fields, which have streams of their own.
-    leaf: u32,
 }
 
-impl Job<'_> {
-    /// Fills one field (or the whole) of every element, `base` bytes into each.
-    fn part(&mut self, init: &Init, elem: &ElemType, base: usize) -> Result<(), GenerateError> {
-        if let (Init::Fields(inits), ElemType::Struct(types)) = (init, elem) {
-            for ((init, elem), offset) in inits.iter().zip(types).zip(elem.field_offsets()) {
-                self.part(init, elem, base + offset)?;
-            }
-            return Ok(());
+impl Piece<'_> {
+    fn leaf(&mut self, leaf: &Leaf) -> Result<(), GenerateError> {
+        if let LeafValues::File(path) = leaf.values {
+            return self.file(path, leaf.elem, leaf.base);
         }
-        self.leaf += 1;
-        if let Init::File(path) = init {
-            return self.file(path, elem, base);
-        }
-        let Some(scalar) = elem.scalar() else {
+        let Some(scalar) = leaf.elem.scalar() else {
             return Ok(()); // a whole struct of zeros, which it already is
         };
+        let width = leaf.elem.scalar_count();
         let place = Place {
-            base,
+            base: leaf.base,
             stride: self.spec.elem.size(),
             scalar,
-            width: elem.scalar_count(),
-            first: self.first * elem.scalar_count() as u64,
+            width,
+            first: self.first * width as u64,
         };
-        self.leaf_values(init, &place)
-    }
-
-    fn leaf_values(&mut self, init: &Init, place: &Place) -> Result<(), GenerateError> {
-        let stream = self.stream.branch(self.leaf - 1);
-        let count = self.spec.len as u64 * place.width as u64;
-        let scalar = place.scalar;
-        let whole = scalar.int_range().is_some();
-        let out = &mut *self.out;
-        match init {
-            Init::Zero | Init::Fields(_) | Init::File(_) => {}
-            Init::Constant(value) => place.numbers(out, |_| *value),
-            Init::Values(values) => place.numbers(out, |i| {
-                let value = usize::try_from(i).ok().and_then(|i| values.get(i));
-                value.copied().unwrap_or(Number::Int(0))
-            }),
-            Init::Uniform { low, high } if whole => {
-                let (low, high) = (integral(*low), integral(*high));
-                let range = (high - low).max(0) as u128;
-                place.integers(out, |i| {
-                    low + ((u128::from(stream.bits(i, 0).0) * range) >> 64) as i128
-                });
-            }
-            Init::Uniform { low, high } => {
-                let (low, high) = (low.as_f64(), high.as_f64());
-                let (least, most) = representable(scalar, low, high);
-                place.floats(out, |i| {
-                    between(low, high, stream.unit(i, 0)).clamp(least, most)
-                });
-            }
-            Init::Normal { mean, sd } => {
-                let mut normal = stream.normals();
-                if whole {
-                    place.floats(out, |i| (mean + sd * normal(i)).round_ties_even());
-                } else {
-                    place.floats(out, |i| mean + sd * normal(i));
-                }
-            }
-            Init::LogUniform { low, high } => {
-                let (from, to) = (real::ln(*low), real::ln(*high));
-                let value = |i| real::exp(between(from, to, stream.unit(i, 0)));
-                if whole {
-                    let (least, most) = (low.ceil(), high.ceil() - 1.0);
-                    place.floats(out, |i| value(i).floor().clamp(least, most));
-                } else {
-                    let (least, most) = representable(scalar, *low, *high);
-                    place.floats(out, |i| value(i).clamp(least, most));
-                }
-            }
-            Init::Linear { from, to } if whole => {
-                let (from, to) = (integral(*from), integral(*to));
-                place.integers(out, |i| line_of_integers(from, to, i, count));
-            }
-            Init::Linear { from, to } => {
-                let (from, to) = (from.as_f64(), to.as_f64());
-                place.floats(out, |i| line_of_floats(from, to, i, count));
-            }
-            Init::Permutation => {
-                let permutation = Permutation::new(count, stream.bits(0, 0));
-                place.integers(out, |i| permutation.at(i).into());
-            }
-            Init::Expr(expr) => return self.expression(expr, place, stream),
+        if let LeafValues::Expression {
+            expr,
+            names,
+            stream,
+        } = &leaf.values
+        {
+            return self.expression(expr, names, &place, *stream);
         }
+        let count = self.spec.len as u64 * width as u64;
+        fill_leaf(&leaf.values, &place, count, self.out);
         Ok(())
     }
 
     fn expression(
         &mut self,
         expr: &Expr,
+        names: &[NameValue],
         place: &Place,
         stream: Stream,
     ) -> Result<(), GenerateError> {
-        let size = |name: &str| self.sizes.iter().find(|(n, _)| n == name);
-        let mut values: Vec<Number> = Vec::new();
-        let mut changing: Vec<(usize, bool)> = Vec::new();
-        for (slot, used) in expr.names().iter().enumerate() {
-            match (used.name.as_str(), size(&used.name)) {
-                ("i", _) => changing.push((slot, false)),
-                ("rand", _) => changing.push((slot, true)),
-                (_, Some((_, value))) => {
-                    values.push(Number::from(*value));
-                    continue;
-                }
-                // Stopping short here makes the evaluation report the name.
-                (_, None) => break,
-            }
-            values.push(Number::Int(0));
-        }
+        let value_at = |slot: usize, name: NameValue, i: u64| match name {
+            NameValue::Index => Number::Int(i.into()),
+            NameValue::Random => Number::Float(stream.unit(i, slot as u32)),
+            NameValue::Size(value) => value,
+        };
+        let changes = |name: NameValue| !matches!(name, NameValue::Size(_));
+        let slots = || names.iter().copied().enumerate();
+        let mut values: Vec<Number> = slots().map(|(slot, n)| value_at(slot, n, 0)).collect();
+        let changing: Vec<_> = slots().filter(|(_, n)| changes(*n)).collect();
         let scalar = place.scalar;
         let mut stack = Vec::new();
         place.try_numbers(self.out, |i| {
-            for (slot, random) in &changing {
-                let value = match random {
-                    true => Number::Float(stream.unit(i, *slot as u32)),
-                    false => Number::Int(i.into()),
-                };
-                if let Some(place) = values.get_mut(*slot) {
-                    *place = value;
-                }
+            for (slot, name) in &changing {
+                values[*slot] = value_at(*slot, *name, i);
             }
             let value = expr.eval_uses(&values, &mut stack);
             let value = value.map_err(|source| GenerateError::Expr {
@@ -307,6 +220,8 @@ impl Job<'_> {
             })?;
             let stored = match value {
                 Number::Float(v) if !scalar.is_float() => Number::Float(v.trunc()),
+                // Devices differ in the sign and payload that they give a NaN.
+                Number::Float(v) if v.is_nan() => Number::Float(f64::NAN),
                 other => other,
             };
             // A float type takes any number, if need be as an infinity.
@@ -350,15 +265,59 @@ impl Job<'_> {
     }
 }
 
-/// The integer an init that has been checked holds.
-fn integral(value: Number) -> i128 {
-    value.as_integral().unwrap_or(0)
-}
-
-/// Least and greatest values of a float type in `[low, high)`.
-fn representable(scalar: Scalar, low: f64, high: f64) -> (f64, f64) {
-    let least = bits::round_up(scalar, low);
-    (least, bits::strictly_below(scalar, high).max(least))
+/// Fills the scalars of a leaf that none of them can make fail; `count` are those of the whole buffer.
+fn fill_leaf(values: &LeafValues, place: &Place, count: u64, out: &mut [u8]) {
+    let whole = !place.scalar.is_float();
+    match *values {
+        // Already zero; or filled elsewhere, since these can fail.
+        LeafValues::Zero | LeafValues::File(_) | LeafValues::Expression { .. } => {}
+        LeafValues::Constant(value) => place.numbers(out, |_| value),
+        LeafValues::Listed(values) => place.numbers(out, |i| {
+            let value = usize::try_from(i).ok().and_then(|i| values.get(i));
+            value.copied().unwrap_or(Number::Int(0))
+        }),
+        LeafValues::UniformIntegers { low, range, stream } => place.integers(out, |i| {
+            low + ((u128::from(stream.bits(i, 0).0) * range) >> 64) as i128
+        }),
+        LeafValues::UniformFloats {
+            low,
+            high,
+            clamp: (least, most),
+            stream,
+        } => place.floats(out, |i| {
+            between(low, high, stream.unit(i, 0)).clamp(least, most)
+        }),
+        LeafValues::Normal { mean, sd, stream } => {
+            let mut normal = stream.normals();
+            if whole {
+                place.floats(out, |i| (mean + sd * normal(i)).round_ties_even());
+            } else {
+                place.floats(out, |i| mean + sd * normal(i));
+            }
+        }
+        LeafValues::LogUniform {
+            from,
+            to,
+            clamp: (least, most),
+            stream,
+        } => {
+            let value = |i| real::exp(between(from, to, stream.unit(i, 0)));
+            if whole {
+                place.floats(out, |i| value(i).floor().clamp(least, most));
+            } else {
+                place.floats(out, |i| value(i).clamp(least, most));
+            }
+        }
+        LeafValues::LinearIntegers { from, to } => {
+            place.integers(out, |i| line_of_integers(from, to, i, count));
+        }
+        LeafValues::LinearFloats { from, to } => {
+            place.floats(out, |i| line_of_floats(from, to, i, count));
+        }
+        LeafValues::Permutation(permutation) => {
+            place.integers(out, |i| permutation.at(i).into());
+        }
+    }
 }
 
 fn between(low: f64, high: f64, unit: f64) -> f64 {

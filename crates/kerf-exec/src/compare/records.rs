@@ -1,5 +1,4 @@
 //! What host and device share: constants and the order of fields, as in `device/compare.cu` and its headers.
-use crate::{Arg, BufferId};
 use kerf_num::Dd;
 use kerf_num::metrics::{ComparedElement, ErrorParts, LargestError, SumOfSquares};
 
@@ -24,45 +23,6 @@ pub(super) const PARTIAL_BYTES: usize = 23 * 8;
 
 /// No index.
 const NOWHERE: u64 = u64::MAX;
-
-/// A struct that a kernel takes by value.
-#[derive(Debug, Default)]
-pub(super) struct Record {
-    bytes: Vec<u8>,
-    pointers: Vec<(usize, BufferId, u64)>,
-}
-
-impl Record {
-    /// Adds the address of a buffer.
-    pub(super) fn pointer(&mut self, id: BufferId) {
-        self.pointers.push((self.bytes.len(), id, 0));
-        self.word(0);
-    }
-
-    /// Adds 64 bits.
-    pub(super) fn word(&mut self, word: u64) {
-        self.bytes.extend(word.to_le_bytes());
-    }
-
-    /// Adds twice 32 bits.
-    pub(super) fn halves(&mut self, first: u32, second: u32) {
-        self.bytes.extend(first.to_le_bytes());
-        self.bytes.extend(second.to_le_bytes());
-    }
-
-    /// As an argument.
-    pub(super) fn arg(self) -> Arg {
-        Arg::Composite {
-            bytes: self.bytes,
-            pointers: self.pointers,
-        }
-    }
-}
-
-/// An argument of 64 bits.
-pub(super) fn word(value: usize) -> Arg {
-    Arg::Bytes((value as u64).to_le_bytes().to_vec())
-}
 
 /// The 64-bit words of a buffer, one after the other; zeros after its end.
 pub(super) struct Words<'a> {

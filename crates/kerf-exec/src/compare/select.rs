@@ -1,7 +1,8 @@
 //! Quantiles of the relative error: digit by digit, from the highest, the values of a digit are counted among the
 //! errors that begin with the digits found so far, and the one is taken that has the rank.
-use super::records::{BINS, DIGIT_BITS, PREFIXES, Record, Words};
-use super::{DeviceComparer, start_of};
+use super::DeviceComparer;
+use super::records::{BINS, DIGIT_BITS, PREFIXES, Words};
+use crate::call::{Record, start_of};
 use crate::{Arg, ExecError, Executor};
 use kerf_num::metrics::{ErrorParts, Quantile, nearest_rank};
 

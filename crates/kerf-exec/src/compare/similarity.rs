@@ -1,6 +1,7 @@
 //! Structural similarity of images on a device.
-use super::records::{CHUNK, Record, SUM_BYTES, TILE, Words};
-use super::{DeviceComparer, DeviceValues, THREADS, start_of};
+use super::records::{CHUNK, SUM_BYTES, TILE, Words};
+use super::{DeviceComparer, DeviceValues, THREADS};
+use crate::call::{Record, start_of};
 use crate::{Arg, ExecError, Executor};
 use kerf_num::metrics::{ErrorReport, ImageExtents, SsimConstants};
 use kerf_num::{Dd, Format};

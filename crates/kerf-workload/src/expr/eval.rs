@@ -3,7 +3,7 @@
 //! `exp log log2 sin cos pow` come from the platform's math library, so their last digit may differ
 //! between machines; everything else is exact or correctly rounded.
 
-use super::{Binary, ExprError, Inner, Op, Unary};
+use super::{Binary, ExprError, Inner, PostfixOp, Unary};
 use crate::number::Number::{self, Float, Int};
 
 /// Why an operation has no value. Kept small: evaluation passes it along for every operation.
@@ -26,22 +26,22 @@ pub(super) fn run(
     while let Some(op) = expr.code.get(at) {
         let mut pop = || stack.pop().unwrap_or(Int(0));
         let result = match *op {
-            Op::Push(value) => Ok(value),
-            Op::Name(slot) => get(slot).ok_or(Fault::Unknown),
-            Op::Neg => negate(pop()),
-            Op::Not => Ok(Number::from(!pop().is_true())),
-            Op::Truth => Ok(Number::from(pop().is_true())),
-            Op::Binary(op) => {
+            PostfixOp::Push(value) => Ok(value),
+            PostfixOp::Name(slot) => get(slot).ok_or(Fault::Unknown),
+            PostfixOp::Neg => negate(pop()),
+            PostfixOp::Not => Ok(Number::from(!pop().is_true())),
+            PostfixOp::Truth => Ok(Number::from(pop().is_true())),
+            PostfixOp::Binary(op) => {
                 let right = pop();
                 binary(op, pop(), right)
             }
-            Op::Unary(op) => unary(op, pop()),
+            PostfixOp::Unary(op) => unary(op, pop()),
             // Jumps only lead forward, so this ends.
-            Op::Jump(to) => {
+            PostfixOp::Jump(to) => {
                 at = to.max(at + 1);
                 continue;
             }
-            Op::Unless(to) => {
+            PostfixOp::Unless(to) => {
                 at = if pop().is_true() {
                     at + 1
                 } else {
@@ -49,10 +49,10 @@ pub(super) fn run(
                 };
                 continue;
             }
-            Op::And(to) | Op::Or(to) => {
+            PostfixOp::And(to) | PostfixOp::Or(to) => {
                 let truth = pop().is_true();
                 at += 1;
-                if truth == matches!(op, Op::Or(_)) {
+                if truth == matches!(op, PostfixOp::Or(_)) {
                     stack.push(Number::from(truth));
                     at = to.max(at);
                 }
@@ -75,7 +75,7 @@ fn locate(expr: &Inner, at: usize, fault: Fault) -> ExprError {
     let (what, expected, help) = match fault {
         Fault::Unknown => {
             let slot = match expr.code.get(at) {
-                Some(Op::Name(slot)) => *slot,
+                Some(PostfixOp::Name(slot)) => *slot,
                 _ => usize::MAX,
             };
             let name = expr.names.get(slot).map_or("", |n| &n.name);
@@ -172,8 +172,9 @@ fn floats(op: Binary, a: f64, b: f64) -> Number {
         Binary::Div | Binary::CeilDiv => Float(a / b),
         Binary::Rem => Float(a % b),
         Binary::Pow => Float(a.powf(b)),
-        Binary::Min => Float(a.min(b)),
-        Binary::Max => Float(a.max(b)),
+        // Written out: which zero the library's functions give depends on the machine.
+        Binary::Min => Float(if a < b || b.is_nan() { a } else { b }),
+        Binary::Max => Float(if a > b || b.is_nan() { a } else { b }),
         Binary::Less => Number::from(a < b),
         Binary::LessEq => Number::from(a <= b),
         Binary::Greater => Number::from(a > b),

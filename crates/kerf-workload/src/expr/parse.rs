@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lex::{Kind, Token, words};
-use super::{Binary, Expr, ExprError, ExprOrigin, Inner, MAX_DEPTH, NameUse, Op, Unary};
+use super::{Binary, Expr, ExprError, ExprOrigin, Inner, MAX_DEPTH, NameUse, PostfixOp, Unary};
 use crate::suggest::did_you_mean;
 
 pub(super) fn parse(text: &str) -> Result<Expr, ExprError> {
@@ -90,7 +90,7 @@ pub(super) struct Parser<'t> {
     end: Token<'t>,
     next: usize,
     depth: usize,
-    code: Vec<Op>,
+    code: Vec<PostfixOp>,
     spans: Vec<Range<usize>>,
     names: Vec<NameUse>,
 }
@@ -170,7 +170,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn emit(&mut self, op: Op, span: Range<usize>) -> usize {
+    fn emit(&mut self, op: PostfixOp, span: Range<usize>) -> usize {
         self.code.push(op);
         self.spans.push(span);
         self.code.len() - 1
@@ -179,8 +179,9 @@ impl<'t> Parser<'t> {
     /// Makes the jump at `at` lead to what is emitted next.
     fn land(&mut self, at: usize) {
         let here = self.code.len();
-        if let Some(Op::Jump(to) | Op::Unless(to) | Op::And(to) | Op::Or(to)) =
-            self.code.get_mut(at)
+        if let Some(
+            PostfixOp::Jump(to) | PostfixOp::Unless(to) | PostfixOp::And(to) | PostfixOp::Or(to),
+        ) = self.code.get_mut(at)
         {
             *to = here;
         }
@@ -207,8 +208,8 @@ impl<'t> Parser<'t> {
             compared = precedence == COMPARE;
             self.advance();
             let jump = match infix {
-                Infix::And => Some(self.emit(Op::And(0), sign.clone())),
-                Infix::Or => Some(self.emit(Op::Or(0), sign.clone())),
+                Infix::And => Some(self.emit(PostfixOp::And(0), sign.clone())),
+                Infix::Or => Some(self.emit(PostfixOp::Or(0), sign.clone())),
                 _ => None,
             };
             self.binary(precedence + 1)?;
@@ -218,10 +219,10 @@ impl<'t> Parser<'t> {
                 .map_or(sign.end, |t| t.span.end);
             match (infix, jump) {
                 (Infix::Compare(op) | Infix::Arithmetic(_, op), _) => {
-                    self.emit(Op::Binary(op), start..end);
+                    self.emit(PostfixOp::Binary(op), start..end);
                 }
                 (_, Some(jump)) => {
-                    self.emit(Op::Truth, start..end);
+                    self.emit(PostfixOp::Truth, start..end);
                     self.land(jump);
                 }
                 (_, None) => {}
@@ -242,9 +243,9 @@ impl<'t> Parser<'t> {
         }
         self.depth += 1;
         let op = if self.accept("-") {
-            Some(Op::Neg)
+            Some(PostfixOp::Neg)
         } else if self.accept("!") {
-            Some(Op::Not)
+            Some(PostfixOp::Not)
         } else {
             None
         };
@@ -264,7 +265,7 @@ impl<'t> Parser<'t> {
         match token.kind {
             Kind::Number(value) => {
                 self.advance();
-                self.emit(Op::Push(value), token.span);
+                self.emit(PostfixOp::Push(value), token.span);
                 Ok(())
             }
             Kind::Name(name) => {
@@ -277,7 +278,7 @@ impl<'t> Parser<'t> {
                     name: name.to_owned(),
                     span: token.span.clone(),
                 });
-                self.emit(Op::Name(slot), token.span);
+                self.emit(PostfixOp::Name(slot), token.span);
                 Ok(())
             }
             Kind::Sign("(") => {
@@ -312,12 +313,12 @@ impl<'t> Parser<'t> {
                 count += 1;
                 match (function, count) {
                     (Function::Fold(op), 2..) => {
-                        self.emit(Op::Binary(op), at.clone());
+                        self.emit(PostfixOp::Binary(op), at.clone());
                     }
                     // Only the chosen value is evaluated, so that the other may be undefined.
-                    (Function::Select, 1) => jump = self.emit(Op::Unless(0), at.clone()),
+                    (Function::Select, 1) => jump = self.emit(PostfixOp::Unless(0), at.clone()),
                     (Function::Select, 2) => {
-                        let over = self.emit(Op::Jump(0), at.clone());
+                        let over = self.emit(PostfixOp::Jump(0), at.clone());
                         self.land(jump);
                         jump = over;
                     }
@@ -348,8 +349,8 @@ impl<'t> Parser<'t> {
             });
         }
         match function {
-            Function::One(op) => drop(self.emit(Op::Unary(op), at)),
-            Function::Two(op) => drop(self.emit(Op::Binary(op), at)),
+            Function::One(op) => drop(self.emit(PostfixOp::Unary(op), at)),
+            Function::Two(op) => drop(self.emit(PostfixOp::Binary(op), at)),
             Function::Fold(_) | Function::Select => {}
         }
         Ok(())

@@ -2,17 +2,23 @@
 
 /// A permutation of `0 .. count`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Permutation {
-    count: u64,
-    mask: u64,
-    shift: u32,
-    key: (u64, u64),
+pub struct Permutation {
+    /// Numbers that are permuted.
+    pub count: u64,
+    /// The largest number of as many bits as the largest of these.
+    pub mask: u64,
+    /// Half of these bits, rounded up; at least 1.
+    pub shift: u32,
+    /// What chooses the permutation.
+    pub key: (u64, u64),
 }
 
-const ROUNDS: u64 = 6;
+/// Rounds of the mixing function.
+pub const ROUNDS: u64 = 6;
 
 impl Permutation {
-    pub(super) fn new(count: u64, key: (u64, u64)) -> Permutation {
+    /// Chosen by 128 bits.
+    pub fn new(count: u64, key: (u64, u64)) -> Permutation {
         let bits = 64 - count.saturating_sub(1).leading_zeros();
         Permutation {
             count,
@@ -27,7 +33,7 @@ impl Permutation {
     /// A permutation of the next power of two is applied until it lands below the count. Starting
     /// from there it has to, since its cycle comes back to `i`; on average it takes less than two
     /// applications.
-    pub(super) fn at(&self, i: u64) -> u64 {
+    pub fn at(&self, i: u64) -> u64 {
         let mut x = i;
         loop {
             x = self.mix(x);

@@ -35,25 +35,80 @@ fn read(bytes: &[u8], f: Format) -> f64 {
     f.decode(u64::from_le_bytes(b))
 }
 
-/// Standard deviation of the finite values.
-fn spread(values: impl Iterator<Item = f64>) -> f64 {
-    // Welford's updates, which lose nothing where the mean is far from zero.
-    let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
-    for x in values.filter(|x| x.is_finite()) {
-        n += 1.0;
-        let d = x - mean;
-        mean += d / n;
-        squares += d * (x - mean);
+/// Values that one partial sum is of.
+pub const CHUNK: usize = 4096;
+/// Interleaved sums of a chunk.
+pub const LANES: usize = 128;
+
+/// Sum of at most [`CHUNK`] values: lane `k` adds the values `k`, `k + LANES`, ... in order, then neighbouring lanes are
+/// added pairwise.
+fn chunk_sum(values: &[f64]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for row in values.chunks(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(row) {
+            *lane += x;
+        }
     }
-    if n > 1.0 {
-        (squares / (n - 1.0)).sqrt()
+    let mut step = 1;
+    while step < LANES {
+        for k in (0..LANES).step_by(2 * step) {
+            lanes[k] += lanes[k + step];
+        }
+        step *= 2;
+    }
+    lanes[0]
+}
+
+/// Sum in an order that depends on the number of values alone: of chunks, then of chunks of their sums, until one is
+/// left. A device adds in the same order (`generate.cu` of kerf-run), so that both have the same bits.
+fn blocked_sum(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values = values.peekable();
+    let mut sums = Vec::new();
+    let mut chunk = Vec::with_capacity(CHUNK);
+    while values.peek().is_some() {
+        chunk.clear();
+        chunk.extend(values.by_ref().take(CHUNK));
+        sums.push(chunk_sum(&chunk));
+    }
+    while sums.len() > 1 {
+        sums = sums.chunks(CHUNK).map(chunk_sum).collect();
+    }
+    sums.first().copied().unwrap_or(0.0)
+}
+
+/// Standard deviation of the finite values: their mean first, then the squares of the distances from it, so that nothing
+/// is lost where the mean is far from zero. What is not finite adds a zero.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let finite = |x: &f64| x.is_finite();
+    let count = values.clone().filter(finite).count() as f64;
+    let zero_or = |x: f64, value: f64| if x.is_finite() { value } else { 0.0 };
+    let mean = blocked_sum(values.clone().map(|x| zero_or(x, x))) / count;
+    let squares = blocked_sum(values.map(|x| zero_or(x, (x - mean) * (x - mean))));
+    standard_deviation(count, squares)
+}
+
+/// Standard deviation of `count` values whose squared distances from their mean have this sum.
+pub fn standard_deviation(count: f64, squares: f64) -> f64 {
+    if count > 1.0 {
+        (squares / (count - 1.0)).sqrt()
     } else {
         0.0
     }
 }
 
 impl Perturb {
-    /// Moves the floating-point values of a buffer; gives whether it moved any.
+    /// Standard deviation of the change of values of this one; none where they are left alone.
+    pub fn change(&self, deviation: f64) -> Option<f64> {
+        let sd = self.relative * deviation;
+        (sd > 0.0 && sd.is_finite()).then_some(sd)
+    }
+
+    /// Random numbers of the changes of the scalars at position `k` in the elements of a buffer.
+    pub fn stream(&self, name: &str, k: usize) -> Stream {
+        Stream::named(self.seed, name).branch(k as u32)
+    }
+
+    /// Moves the finite floating-point values of a buffer; gives whether it moved any.
     pub fn apply(&self, name: &str, elem: &ElemType, bytes: &mut [u8]) -> bool {
         let size = elem.size().max(1);
         let mut any = false;
@@ -62,14 +117,17 @@ impl Perturb {
                 continue;
             };
             let at = |e: &[u8]| read(&e[offset..], f);
-            let sd = self.relative * spread(bytes.chunks_exact(size).map(at));
-            if !(sd > 0.0 && sd.is_finite()) {
+            let Some(sd) = self.change(spread(bytes.chunks_exact(size).map(at))) else {
                 continue;
-            }
+            };
             any = true;
-            let mut normal = Stream::named(self.seed, name).branch(k as u32).normals();
+            let mut normal = self.stream(name, k).normals();
             for (i, e) in bytes.chunks_exact_mut(size).enumerate() {
-                let moved = f.round(at(e) + sd * normal(i as u64));
+                let x = at(e);
+                if !x.is_finite() {
+                    continue;
+                }
+                let moved = f.round(x + sd * normal(i as u64));
                 let new = f.encode(moved).to_le_bytes();
                 e[offset..offset + f.bytes()].copy_from_slice(&new[..f.bytes()]);
             }
@@ -129,5 +187,38 @@ mod tests {
         assert_eq!(moved(1, &[1.0, 2.0]), moved(1, &[1.0, 2.0]));
         assert_ne!(moved(1, &[1.0, 2.0]), moved(2, &[1.0, 2.0]));
         assert_eq!(moved(1, &[5.0, 5.0]), (false, vec![5.0, 5.0]));
+    }
+
+    #[test]
+    fn the_spread_takes_finite_values_of_all_chunks() {
+        let count = 3 * CHUNK + 5;
+        let value = |i: usize| match i % 7 {
+            0 => f64::NAN,
+            1 => f64::NEG_INFINITY,
+            k => 1e9 + k as f64,
+        };
+        let kept: Vec<f64> = (0..count).map(value).filter(|x| x.is_finite()).collect();
+        let mean = kept.iter().map(|x| x - 1e9).sum::<f64>() / kept.len() as f64;
+        let squares: f64 = kept.iter().map(|x| (x - 1e9 - mean).powi(2)).sum();
+        let want = (squares / (kept.len() - 1) as f64).sqrt();
+        let got = spread((0..count).map(value));
+        assert!((got / want - 1.0).abs() < 1e-6, "{got} for {want}");
+        assert_eq!(spread([3.0, f64::NAN].into_iter()), 0.0);
+        assert_eq!(spread(std::iter::empty()), 0.0);
+    }
+
+    #[test]
+    fn what_is_not_finite_keeps_its_bits() {
+        let elem = ElemType::parse("f64").expect("a type");
+        let odd_nan = f64::from_bits(0xfff0_0000_0000_0123);
+        let mut b = bytes(&[1.0, odd_nan, 2.0, f64::INFINITY]);
+        let p = Perturb {
+            relative: 0.1,
+            seed: 1,
+        };
+        assert!(p.apply("x", &elem, &mut b));
+        assert_eq!(b[8..16], odd_nan.to_bits().to_le_bytes());
+        assert_eq!(b[24..], f64::INFINITY.to_le_bytes());
+        assert_ne!(b[..8], 1f64.to_le_bytes());
     }
 }

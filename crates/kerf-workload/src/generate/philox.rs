@@ -7,24 +7,26 @@ use super::real::{normals, unit};
 
 /// The random numbers of one buffer, or of one field of its elements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stream {
-    key: u64,
-    branch: u32,
+pub struct Stream {
+    /// Key of the generator.
+    pub key: u64,
+    /// Number of the field; the upper half of the second counter.
+    pub branch: u32,
 }
 
 impl Stream {
     /// The stream of a buffer, by the workload's seed and the buffer's name.
-    pub(super) fn named(seed: u64, name: &str) -> Stream {
+    pub fn named(seed: u64, name: &str) -> Stream {
         Stream::hashed(b"named\0", seed, name)
     }
 
     /// The stream of a buffer with a seed of its own: the name does not matter then.
-    pub(super) fn of_seed(seed: u64) -> Stream {
+    pub fn from_seed(seed: u64) -> Stream {
         Stream::hashed(b"seeded\0", seed, "")
     }
 
     /// An independent stream, for a field.
-    pub(super) fn branch(self, branch: u32) -> Stream {
+    pub fn branch(self, branch: u32) -> Stream {
         Stream { branch, ..self }
     }
 
@@ -43,7 +45,7 @@ impl Stream {
 
     /// 128 random bits for index `i`; different `draw`s are independent.
     #[inline]
-    pub(super) fn bits(self, i: u64, draw: u32) -> (u64, u64) {
+    pub fn bits(self, i: u64, draw: u32) -> (u64, u64) {
         let [a, b] = block(
             [i, u64::from(self.branch) << 32 | u64::from(draw)],
             self.key,
@@ -53,7 +55,7 @@ impl Stream {
 
     /// Standard normal numbers by index. They come in pairs; asking for them in order computes each
     /// pair once.
-    pub(super) fn normals(self) -> impl FnMut(u64) -> f64 {
+    pub fn normals(self) -> impl FnMut(u64) -> f64 {
         let mut pair = u64::MAX;
         let mut odd = 0.0;
         move |i| {
@@ -69,7 +71,7 @@ impl Stream {
 
     /// A uniform number in [0, 1), a multiple of 2^-53.
     #[inline]
-    pub(super) fn unit(self, i: u64, draw: u32) -> f64 {
+    pub fn unit(self, i: u64, draw: u32) -> f64 {
         unit(self.bits(i, draw).0)
     }
 }
@@ -136,7 +138,7 @@ mod tests {
             first(Stream::named(0, "x")),
             first(Stream::named(1, "x")),
             first(Stream::named(0, "y")),
-            first(Stream::of_seed(0)),
+            first(Stream::from_seed(0)),
             first(Stream::named(0, "x").branch(1)),
             Stream::named(0, "x").bits(0, 1),
             Stream::named(0, "x").bits(1, 0),
