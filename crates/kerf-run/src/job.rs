@@ -4,7 +4,6 @@
 //! that parent and child share nothing but this text.
 mod check;
 mod count;
-mod device_inputs;
 mod error;
 mod execute;
 mod finished;
@@ -14,6 +13,7 @@ mod measured;
 mod reference;
 mod report;
 mod resident;
+mod resident_inputs;
 mod save;
 mod shadowed;
 mod sweep;

@@ -1,7 +1,9 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
 use crate::held::HeldBuffer;
+use kerf_clang::sha256;
 use kerf_exec::cuda::DeviceMemory;
+use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
@@ -12,7 +14,6 @@ use kerf_workload::generate::{GenerateError, generate};
 use kerf_workload::mistakes::{Mistake, Mistakes};
 use kerf_workload::suggest::did_you_mean;
 use kerf_workload::workload::{BufferSpec, Defined, Workload};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -84,6 +85,13 @@ impl<'a> WorkloadSession<'a> {
 
 /// First contents of all buffers, as the device holds them. Several programs can share them.
 pub type Contents = Arc<Vec<Vec<u8>>>;
+
+/// The digest of inputs from those of their buffers, wherever these were computed.
+pub(crate) fn digest_inputs(buffers: &[[u64; 2]]) -> String {
+    let words = buffers.iter().flatten();
+    let bytes: Vec<u8> = words.flat_map(|w| w.to_le_bytes()).collect();
+    sha256(&bytes)
+}
 
 /// First contents of all buffers on a GPU.
 pub type DeviceContents = Arc<Vec<Arc<DeviceMemory>>>;
@@ -392,27 +400,26 @@ impl<'a> WorkloadSession<'a> {
         }
     }
 
-    /// SHA-256 over the first contents of all buffers: equal inputs have equal digests.
+    /// Why a buffer's first content could not be made, as a mistake at the buffer.
+    pub(crate) fn unmade(&self, b: &BufferSpec, e: &GenerateError) -> Mistakes {
+        unmade(self.workload, b, e)
+    }
+
+    /// A digest over the first contents of all buffers: equal inputs have equal digests.
     pub fn inputs(&self) -> Result<String, RunError> {
         self.inputs_of(None)
     }
 
     /// [`Session::inputs`] of contents that were made before, in their own formats.
     pub fn inputs_of(&self, originals: Option<&Contents>) -> Result<String, RunError> {
-        let mut hash = Sha256::new();
+        let mut digests = Vec::new();
         for (i, b) in self.workload.buffers.iter().enumerate() {
-            let made;
-            let bytes = match originals {
-                Some(all) => &all[i],
-                None => {
-                    made = self.made(b)?;
-                    &made
-                }
-            };
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
+            digests.push(match originals {
+                Some(all) => digest_bytes(&all[i]),
+                None => digest_bytes(&self.made(b)?),
+            });
         }
-        Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+        Ok(digest_inputs(&digests))
     }
 
     /// Whether every floating-point value of the first contents is finite: a NaN of the outputs is then the program's.

@@ -2,9 +2,9 @@
 //!
 //! At full size nothing of an evaluation that grows with the problem is the processor's work: the reference is computed
 //! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
-use super::device_inputs::{DeviceInputs, digest_memory, inputs_key};
 use super::reference::{OutputCriterion, verdict};
 use super::report::{Output, ReferenceInfo};
+use super::resident_inputs::{ResidentInputs, inputs_key};
 use super::shadowed::ReferenceOutput;
 use super::shadowed::{
     Attempt, Reference, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format,
@@ -60,13 +60,10 @@ impl DeviceOutput {
     }
 
     /// Digests of all that it holds.
-    fn digests(
-        &self,
-        comparer: &mut DeviceComparer<CudaExecutor>,
-    ) -> Result<Vec<[u64; 2]>, ExecError> {
+    fn digests(&self, digest: &mut ResidentInputs) -> Result<Vec<[u64; 2]>, ExecError> {
         let shadows = self.shadows.iter().map(|(_, memory)| memory);
         let all = [&self.original].into_iter().chain(shadows);
-        all.map(|memory| digest_memory(comparer, memory)).collect()
+        all.map(|memory| digest.digest_memory(memory)).collect()
     }
 }
 
@@ -88,7 +85,7 @@ struct Refused {
 /// What stays on a GPU.
 pub(super) struct Resident {
     comparer: DeviceComparer<CudaExecutor>,
-    inputs: DeviceInputs,
+    inputs: ResidentInputs,
     references: Vec<DeviceReference>,
     code: ReferenceCode,
     refused: Option<Refused>,
@@ -116,7 +113,7 @@ impl Resident {
     pub(super) fn new(job: &Job) -> Result<Resident, JobError> {
         Ok(Resident {
             comparer: DeviceComparer::on_cuda(&job.arch, job.ordinal)?,
-            inputs: DeviceInputs::default(),
+            inputs: ResidentInputs::new(&job.arch, job.ordinal)?,
             references: Vec::new(),
             code: ReferenceCode::default(),
             refused: None,
@@ -145,7 +142,7 @@ impl Resident {
         if let Some(r) = self.refused.as_ref().filter(|r| r.key == key) {
             return Ok(Err(r.why.clone()));
         }
-        let contents = self.inputs.contents(&mut self.comparer, session)?;
+        let contents = self.inputs.contents(session)?;
         let contents = contents.map(FirstContents::Device);
         let attempt = match on_gpu(job, session, program, &mut self.code)? {
             Ok(mut exec) => {
@@ -176,7 +173,7 @@ impl Resident {
         if self.references.len() >= KEPT {
             self.references.remove(0);
         }
-        let all = outputs.iter().map(|o| o.digests(&mut self.comparer));
+        let all = outputs.iter().map(|o| o.digests(&mut self.inputs));
         let digests = all.collect::<Result<_, _>>()?;
         self.references.push(DeviceReference {
             key,
@@ -210,7 +207,7 @@ impl Resident {
         &mut self,
         session: &WorkloadSession,
     ) -> Result<Option<DeviceContents>, JobError> {
-        self.inputs.contents(&mut self.comparer, session)
+        self.inputs.contents(session)
     }
 
     /// The same in the formats that the session holds them in.
@@ -219,7 +216,7 @@ impl Resident {
         session: &WorkloadSession,
         own: &DeviceContents,
     ) -> Result<DeviceContents, JobError> {
-        self.inputs.held(&mut self.comparer, session, own)
+        ResidentInputs::held(&mut self.comparer, session, own)
     }
 
     /// Digest of the inputs used last.
@@ -230,14 +227,14 @@ impl Resident {
     /// Inputs and the reference used last are as they were made. A GPU reports few writes beyond a program's own
     /// buffers.
     pub(super) fn check_intact(&mut self, session: &WorkloadSession) -> Result<(), JobError> {
-        if let Some(name) = self.inputs.changed_buffer(&mut self.comparer, session)? {
+        if let Some(name) = self.inputs.changed_buffer(session)? {
             return Err(JobError::Overwritten(format!("the inputs of `{name}`")));
         }
         let Some(r) = self.references.last() else {
             return Ok(());
         };
         for ((o, digests), output) in r.outputs.iter().zip(&r.digests).zip(session.outputs()) {
-            if o.digests(&mut self.comparer)? != *digests {
+            if o.digests(&mut self.inputs)? != *digests {
                 let name = &session.workload.buffers[output].name;
                 return Err(JobError::Overwritten(format!("the reference of `{name}`")));
             }

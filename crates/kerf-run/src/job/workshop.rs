@@ -1,8 +1,8 @@
 //! What one job leaves for the next in the same process.
-use super::device_inputs::inputs_key;
 use super::finished::Libdevice;
 use super::measured::{Baseline, JobContents};
 use super::resident::{Resident, stays_on_device};
+use super::resident_inputs::inputs_key;
 use super::shadowed::ReferenceCode;
 use super::timed::TimedProgram;
 use super::{Job, JobError};

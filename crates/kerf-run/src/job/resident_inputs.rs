@@ -1,9 +1,11 @@
-//! Inputs on a GPU: made once, then copied on the device to every program that runs on them.
+//! Inputs on a GPU: made there once, then copied on the device to every program that runs on them.
 use super::JobError;
-use crate::run::{DeviceContents, WorkloadSession};
-use kerf_exec::compare::{DeviceComparer, DeviceIntegers};
+use crate::device_inputs::{DeviceGenerator, DeviceInputError, Filled};
+use crate::run::{DeviceContents, WorkloadSession, digest_inputs};
+use kerf_exec::compare::DeviceComparer;
 use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
 use kerf_exec::{ExecError, Executor};
+use kerf_workload::workload::BufferSpec;
 use std::sync::Arc;
 
 /// Inputs that are kept: the search's, and those of validation in their turn.
@@ -19,75 +21,81 @@ pub(super) fn inputs_key(s: &WorkloadSession) -> String {
     format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb)
 }
 
-/// A digest of memory on the device, which is a multiple of 16 bytes long.
-pub(super) fn digest_memory(
-    comparer: &mut DeviceComparer<CudaExecutor>,
-    memory: &DeviceMemory,
-) -> Result<[u64; 2], ExecError> {
-    let exec = comparer.executor();
-    let words = exec.adopt("digested", memory.address(), memory.bytes());
-    comparer.digest_integers(&DeviceIntegers {
-        candidate: words,
-        original: words,
-        elements: memory.bytes() / 8,
-        element_bytes: 8,
-        scalars: &[(0, 8)],
-    })
-}
-
 /// First contents of the buffers of one session.
-struct DeviceInput {
+struct ResidentInput {
     key: String,
     contents: DeviceContents,
     digests: Vec<[u64; 2]>,
 }
 
-impl DeviceInput {
-    fn make(
-        comparer: &mut DeviceComparer<CudaExecutor>,
+/// The inputs that were used last, and what makes them.
+pub(super) struct ResidentInputs {
+    generator: DeviceGenerator<CudaExecutor>,
+    /// The last is the one used last.
+    all: Vec<ResidentInput>,
+}
+
+impl ResidentInputs {
+    pub(super) fn new(arch: &str, ordinal: i32) -> Result<ResidentInputs, ExecError> {
+        Ok(ResidentInputs {
+            generator: DeviceGenerator::on_cuda(arch, ordinal)?,
+            all: Vec::new(),
+        })
+    }
+
+    /// A digest of memory on the device.
+    pub(super) fn digest_memory(&mut self, memory: &DeviceMemory) -> Result<[u64; 2], ExecError> {
+        self.digest_bytes(memory, memory.bytes())
+    }
+
+    fn digest_bytes(&mut self, memory: &DeviceMemory, bytes: usize) -> Result<[u64; 2], ExecError> {
+        let exec = self.generator.executor();
+        let buffer = exec.adopt("digested", memory.address(), memory.bytes());
+        self.generator.digest(buffer, bytes)
+    }
+
+    /// The first content of a buffer: made on the device, or by the host where the device cannot.
+    fn make_buffer(
+        &mut self,
         session: &WorkloadSession,
-    ) -> Result<DeviceInput, JobError> {
+        b: &BufferSpec,
+    ) -> Result<DeviceMemory, JobError> {
+        let memory = DeviceMemory::zeroed(b.bytes().unwrap_or(0), &b.name)?;
+        let exec = self.generator.executor();
+        let buffer = exec.adopt(&b.name, memory.address(), memory.bytes());
+        let (sizes, perturb) = (&session.workload.sizes, session.perturb.as_ref());
+        let filled = self
+            .generator
+            .fill(b, session.seed, sizes, perturb, buffer)
+            .map_err(|e| match e {
+                DeviceInputError::Exec(e) => JobError::Exec(e),
+                DeviceInputError::Generate(e) => session.unmade(b, &e).into(),
+                e @ DeviceInputError::Disagreement { .. } => JobError::Worker(e.to_string()),
+            })?;
+        Ok(match filled {
+            Filled::OnDevice => memory,
+            Filled::NeedsHost(_) => DeviceMemory::with_bytes(&session.made(b)?, &b.name)?,
+        })
+    }
+
+    fn make(&mut self, session: &WorkloadSession) -> Result<ResidentInput, JobError> {
         let (mut contents, mut digests) = (Vec::new(), Vec::new());
         for b in &session.workload.buffers {
-            let memory = DeviceMemory::with_bytes(&session.made(b)?, &b.name)?;
-            digests.push(digest_memory(comparer, &memory)?);
+            let memory = self.make_buffer(session, b)?;
+            digests.push(self.digest_bytes(&memory, b.bytes().unwrap_or(0))?);
             contents.push(Arc::new(memory));
         }
-        Ok(DeviceInput {
+        Ok(ResidentInput {
             key: inputs_key(session),
             contents: Arc::new(contents),
             digests,
         })
     }
 
-    /// The name of a buffer of which a byte is not as it was made.
-    fn changed_buffer<'a>(
-        &self,
-        comparer: &mut DeviceComparer<CudaExecutor>,
-        session: &WorkloadSession<'a>,
-    ) -> Result<Option<&'a str>, ExecError> {
-        for (i, memory) in self.contents.iter().enumerate() {
-            if digest_memory(comparer, memory)? != self.digests[i] {
-                return Ok(Some(&session.workload.buffers[i].name));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// The inputs that were used last.
-#[derive(Default)]
-pub(super) struct DeviceInputs {
-    /// The last is the one used last.
-    all: Vec<DeviceInput>,
-}
-
-impl DeviceInputs {
     /// First contents of a session's buffers, made where they are not there; none where the device has too little memory
     /// to keep them.
     pub(super) fn contents(
         &mut self,
-        comparer: &mut DeviceComparer<CudaExecutor>,
         session: &WorkloadSession,
     ) -> Result<Option<DeviceContents>, JobError> {
         let key = inputs_key(session);
@@ -96,21 +104,21 @@ impl DeviceInputs {
             self.all.push(found);
         } else {
             let bytes = crate::memory::arena_bytes(session.workload);
-            let free = comparer.executor().free_memory()?.unwrap_or(usize::MAX);
-            if bytes.saturating_mul(ROOM) > free {
+            let free = self.generator.executor().free_memory()?;
+            if bytes.saturating_mul(ROOM) > free.unwrap_or(usize::MAX) {
                 return Ok(None);
             }
             if self.all.len() >= KEPT {
                 self.all.remove(0);
             }
-            self.all.push(DeviceInput::make(comparer, session)?);
+            let made = self.make(session)?;
+            self.all.push(made);
         }
         Ok(self.all.last().map(|i| i.contents.clone()))
     }
 
     /// Contents in the formats that a session holds its buffers in; those that are held in their own are shared.
     pub(super) fn held(
-        &self,
         comparer: &mut DeviceComparer<CudaExecutor>,
         session: &WorkloadSession,
         own: &DeviceContents,
@@ -136,19 +144,23 @@ impl DeviceInputs {
     /// Digest of the inputs used last: equal inputs have equal digests.
     pub(super) fn digest(&self) -> Option<String> {
         let used = self.all.last()?;
-        let words = used.digests.iter().flatten();
-        Some(words.map(|w| format!("{w:016x}")).collect())
+        Some(digest_inputs(&used.digests))
     }
 
     /// The name of a buffer of the inputs used last of which a byte is not as it was made.
     pub(super) fn changed_buffer<'a>(
-        &self,
-        comparer: &mut DeviceComparer<CudaExecutor>,
+        &mut self,
         session: &WorkloadSession<'a>,
     ) -> Result<Option<&'a str>, ExecError> {
-        match self.all.last() {
-            Some(used) => used.changed_buffer(comparer, session),
-            None => Ok(None),
+        let Some(used) = self.all.last() else {
+            return Ok(None);
+        };
+        let (contents, digests) = (used.contents.clone(), used.digests.clone());
+        for (i, b) in session.workload.buffers.iter().enumerate() {
+            if self.digest_bytes(&contents[i], b.bytes().unwrap_or(0))? != digests[i] {
+                return Ok(Some(&b.name));
+            }
         }
+        Ok(None)
     }
 }
