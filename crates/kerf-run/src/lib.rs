@@ -9,6 +9,7 @@ pub mod advice;
 pub mod bind;
 pub mod bundle;
 pub mod compile;
+pub mod device_inputs;
 pub mod held;
 pub mod job;
 pub mod memory;
