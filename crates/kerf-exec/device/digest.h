@@ -1,5 +1,5 @@
-// A digest of numbered words that does not depend on the order in which they are taken: two sums over words that are mixed
-// with their number. Equal data have equal sums.
+// A digest of numbered words that does not depend on the order in which they are taken: two sums over words that are
+// mixed with their number. Equal data have equal sums.
 #pragma once
 #include "values.h"
 

@@ -17,8 +17,8 @@ DEVICE u32 bit_length(u128 m)
     return high != 0 ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll(u64(m));
 }
 
-// The upper `bits` bits of a magnitude that has more; the lowest is set if one below it is, which keeps a later rounding to
-// fewer bits correct.
+// The upper `bits` bits of a magnitude that has more; the lowest is set if one below it is, which keeps a later rounding
+// to fewer bits correct.
 DEVICE u64 upper_bits(u128 m, u32 bits, int &dropped)
 {
     dropped = int(bit_length(m)) - int(bits);

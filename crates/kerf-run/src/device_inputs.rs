@@ -69,7 +69,7 @@ pub fn program(arch: &str) -> Result<Module, LlvmError> {
 pub enum DeviceInputError {
     /// The workload file is wrong.
     #[error("{0}")]
-    Generate(#[from] GenerateError),
+    Generate(Box<GenerateError>),
     /// The device failed.
     #[error("{0}")]
     Exec(#[from] ExecError),
@@ -81,6 +81,12 @@ pub enum DeviceInputError {
         /// The scalar that the device has no value for.
         index: u64,
     },
+}
+
+impl From<GenerateError> for DeviceInputError {
+    fn from(e: GenerateError) -> Self {
+        DeviceInputError::Generate(Box::new(e))
+    }
 }
 
 /// Who makes a first content.
@@ -168,7 +174,8 @@ impl<E: Executor> DeviceGenerator<E> {
         &mut self.exec
     }
 
-    /// Gives a buffer its first content, as `kerf_workload::generate` and then `perturb` would.
+    /// Gives a buffer its first content, as `kerf_workload::generate` and then `perturb` would. The buffer has to have
+    /// room for it. On an error its content is undefined.
     pub fn fill(
         &mut self,
         spec: &BufferSpec,
@@ -178,6 +185,13 @@ impl<E: Executor> DeviceGenerator<E> {
         buffer: BufferId,
     ) -> Result<Filled, DeviceInputError> {
         let recipe = recipe(spec, seed, sizes)?;
+        if spec.bytes().is_none() {
+            Err(GenerateError::Memory {
+                buffer: spec.name.clone(),
+                len: spec.len,
+                elem: spec.elem.clone(),
+            })?;
+        }
         let mut encoded = Vec::new();
         for leaf in &recipe.leaves {
             match encode::leaf_kernel(leaf) {

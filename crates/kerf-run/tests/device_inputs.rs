@@ -9,7 +9,9 @@ use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::random::SplitMix64;
-use kerf_run::device_inputs::{DeviceGenerator, DeviceInputError, Filled, HostReason, program};
+use kerf_run::device_inputs::{
+    DeviceGenerator, DeviceInputError, Filled, HostReason, KERNELS, program,
+};
 use kerf_workload::finite::all_finite;
 use kerf_workload::{BufferSpec, ElemType, Init, Number, Perturb, Scalar, Workload, generate};
 use std::collections::BTreeMap;
@@ -432,6 +434,9 @@ fn other_ways_of_the_executor() {
 fn the_program_has_no_calls() -> Result<(), ExecError> {
     let m = program("sm_90").map_err(|e| ExecError::Compile(e.0))?;
     let ptx = kerf_ir::finish::ptx(&m, "sm_90").map_err(|e| ExecError::Compile(e.0))?;
+    for kernel in KERNELS {
+        assert!(ptx.contains(&format!(".entry {kernel}(")), "{kernel}");
+    }
     assert!(!ptx.contains("call.uni"), "all is inlined");
     assert!(!ptx.contains("fma."), "nothing is contracted");
     Ok(())

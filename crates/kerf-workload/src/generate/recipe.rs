@@ -173,7 +173,8 @@ impl<'a> Builder<'a, '_> {
             // A whole struct of zeros.
             (_, None) => LeafValues::Zero,
             (_, Some(scalar)) => {
-                let count = self.len * elem.scalar_count() as u64;
+                // Too many are refused for want of memory.
+                let count = self.len.saturating_mul(elem.scalar_count() as u64);
                 self.values(init, scalar, count, stream)
             }
         };

@@ -435,11 +435,16 @@ fn unsuitable_inits_are_refused() {
         let error = generate(&s, 0, &[]).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
-    let huge = spec(ElemType::Scalar(Scalar::F64), usize::MAX, Init::Zero);
-    assert!(matches!(
-        generate(&huge, 0, &[]),
-        Err(GenerateError::Memory { .. })
-    ));
+    for elem in [
+        ElemType::Scalar(Scalar::F64),
+        ElemType::Vector(Scalar::F64, 4),
+    ] {
+        let huge = spec(elem, usize::MAX, Init::Zero);
+        assert!(matches!(
+            generate(&huge, 0, &[]),
+            Err(GenerateError::Memory { .. })
+        ));
+    }
 }
 
 /// Run by hand: `cargo test --release speed -- --ignored --nocapture`.
