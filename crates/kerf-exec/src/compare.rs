@@ -14,15 +14,17 @@ mod similarity;
 
 use crate::call::{self, GrowingBuffer, Record, start_of};
 use crate::cpu::{CpuExecutor, CpuOptions};
-use crate::cuda::{self, CudaExecutor};
+use crate::cuda::{self, Code, CudaExecutor};
 use crate::{Arg, BufferId, ExecError, Executor, Launch};
-use kerf_ir::finish::{self, Reflect, finish};
+use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::{LlvmError, Module};
 use kerf_num::Format;
 use kerf_num::metrics::{CompareOptions, ErrorParts, ErrorReport, Integers};
 use records::{BINS, CHUNK, COUNTERS, GROUP, PARTIAL_BYTES, PREFIXES, Words};
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/compare.bc"));
+/// The same for GPUs: starting costs no passes.
+static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/compare.ptx"));
 
 /// Threads of a block that takes a chunk, or combines partial results.
 const THREADS: u32 = 128;
@@ -112,12 +114,13 @@ impl DeviceComparer<CpuExecutor> {
 }
 
 impl DeviceComparer<CudaExecutor> {
-    /// A comparer on a GPU of architecture `arch`. Buffers of other executors on the same GPU are made known to it by
-    /// [`CudaExecutor::adopt`].
-    pub fn on_cuda(arch: &str, ordinal: i32) -> Result<DeviceComparer<CudaExecutor>, ExecError> {
-        let compile = |e: LlvmError| ExecError::Compile(e.0);
-        let ptx = finish::ptx(&program(arch).map_err(compile)?, arch).map_err(compile)?;
-        let code = cuda::assemble(&ptx, ordinal)?;
+    /// The code of comparers on a GPU. It may be made by another thread than the comparer's.
+    pub fn code(ordinal: i32) -> Result<Code, ExecError> {
+        cuda::assemble(PTX, ordinal)
+    }
+
+    /// A comparer on a GPU. Buffers of other executors on the same GPU are made known to it by [`CudaExecutor::adopt`].
+    pub fn on_cuda(code: Code, ordinal: i32) -> Result<DeviceComparer<CudaExecutor>, ExecError> {
         let symbols = KERNELS.map(str::to_owned);
         DeviceComparer::new(CudaExecutor::from_code(code, &symbols, ordinal)?)
     }

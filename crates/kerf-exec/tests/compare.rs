@@ -373,8 +373,9 @@ fn every_kernel_becomes_ptx() {
 #[test]
 #[ignore = "needs a GPU"]
 fn on_a_gpu() {
-    let arch = format!("sm_{}", CudaExecutor::capability(0).expect("a GPU"));
-    let mut c = DeviceComparer::on_cuda(&arch, 0).expect("the program of the comparison loads");
+    let mut c = DeviceComparer::code(0)
+        .and_then(|code| DeviceComparer::on_cuda(code, 0))
+        .expect("the program of the comparison loads");
     check_kinds(&mut c, 5000);
     check_singles(&mut c);
     check_lengths(&mut c);
@@ -386,7 +387,9 @@ fn on_a_gpu() {
     // Buffers of another executor, and the same bits as on the CPU.
     let s = Sample::dense(Format::F16, Kind::Anything, 100_003, 31);
     let o = options(Format::F16, None, &[0.25]);
-    let mut other = DeviceComparer::on_cuda(&arch, 0).expect("loads");
+    let mut other = DeviceComparer::code(0)
+        .and_then(|code| DeviceComparer::on_cuda(code, 0))
+        .expect("loads");
     let mut v = values(&mut other, &s);
     for (id, bytes) in [
         (&mut v.candidate, s.bytes.len()),

@@ -14,9 +14,9 @@ mod expression;
 use encode::{LeafKernel, Parameters, PlacedScalars};
 use kerf_exec::call::{GrowingBuffer, Record, start_of, word};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::{self, CudaExecutor};
+use kerf_exec::cuda::{self, Code, CudaExecutor};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch, digest};
-use kerf_ir::finish::{self, Reflect, finish};
+use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::{LlvmError, Module};
 use kerf_workload::expr::Unary;
 use kerf_workload::generate::perturb::{CHUNK, LANES, Perturb, standard_deviation};
@@ -26,6 +26,8 @@ use kerf_workload::workload::BufferSpec;
 use std::fmt;
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generate.bc"));
+/// The same for GPUs: starting costs no passes.
+static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/generate.ptx"));
 
 /// Threads of a block, of kernels that take one scalar after the other.
 const THREADS: usize = 256;
@@ -147,12 +149,13 @@ impl DeviceGenerator<CpuExecutor> {
 }
 
 impl DeviceGenerator<CudaExecutor> {
-    /// A generator on a GPU of architecture `arch`. Buffers of other executors on the same GPU are made known to it by
-    /// [`CudaExecutor::adopt`].
-    pub fn on_cuda(arch: &str, ordinal: i32) -> Result<DeviceGenerator<CudaExecutor>, ExecError> {
-        let compile = |e: LlvmError| ExecError::Compile(e.0);
-        let ptx = finish::ptx(&program(arch).map_err(compile)?, arch).map_err(compile)?;
-        let code = cuda::assemble(&ptx, ordinal)?;
+    /// The code of generators on a GPU. It may be made by another thread than the generator's.
+    pub fn code(ordinal: i32) -> Result<Code, ExecError> {
+        cuda::assemble(PTX, ordinal)
+    }
+
+    /// A generator on a GPU. Buffers of other executors on the same GPU are made known to it by [`CudaExecutor::adopt`].
+    pub fn on_cuda(code: Code, ordinal: i32) -> Result<DeviceGenerator<CudaExecutor>, ExecError> {
         let symbols = KERNELS.map(str::to_owned);
         DeviceGenerator::new(CudaExecutor::from_code(code, &symbols, ordinal)?)
     }

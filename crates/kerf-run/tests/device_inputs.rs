@@ -445,8 +445,9 @@ fn the_program_has_no_calls() -> Result<(), ExecError> {
 #[test]
 #[ignore = "needs a GPU"]
 fn on_a_gpu() {
-    let arch = format!("sm_{}", CudaExecutor::capability(0).expect("a GPU"));
-    let generator = DeviceGenerator::on_cuda(&arch, 0).expect("the program loads");
+    let generator = DeviceGenerator::code(0)
+        .and_then(|code| DeviceGenerator::on_cuda(code, 0))
+        .expect("the program loads");
     let mut d = Device::new(generator);
     check_inits(&mut d, &[0, 1, 2, 101, LARGE]);
     check_elements(&mut d);
@@ -461,8 +462,9 @@ fn on_a_gpu() {
 #[test]
 #[ignore = "needs a GPU, measures time"]
 fn speed() {
-    let arch = format!("sm_{}", CudaExecutor::capability(0).expect("a GPU"));
-    let mut g = DeviceGenerator::on_cuda(&arch, 0).expect("the program loads");
+    let mut g = DeviceGenerator::code(0)
+        .and_then(|code| DeviceGenerator::on_cuda(code, 0))
+        .expect("the program loads");
     let len = 75 << 20;
     for scalar in [Scalar::F32, Scalar::I32] {
         let elem = ElemType::Scalar(scalar);

@@ -359,12 +359,12 @@ impl Comparison<'_> {
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
         let (job, own, program) = (self.job, self.own, self.program);
         let clock = Instant::now();
-        let found = kept_before.resident(job)?.reference(job, own, program)?;
+        let found = kept_before.resident()?.reference(job, own, program)?;
         let info = match found {
             Ok(info) => info,
             Err(_) => {
                 let r = self.by_host(kept_before)?;
-                kept_before.resident(job)?.take(job, own, program, &r)?;
+                kept_before.resident()?.take(job, own, program, &r)?;
                 r.info
             }
         };
@@ -374,7 +374,7 @@ impl Comparison<'_> {
             exec: measured.exec.as_ref(),
             loaded: &measured.loaded,
         };
-        let resident = kept_before.resident(job)?;
+        let resident = kept_before.resident()?;
         let outputs = resident.compare(self.session, &run)?;
         resident.check_intact(self.session)?;
         spent.compare_s = clock.elapsed().as_secs_f64();

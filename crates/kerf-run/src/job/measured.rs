@@ -184,6 +184,7 @@ impl Prepared {
         };
         spent.baseline_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
+        kept_before.start_resident(job, own, program)?;
         let contents = kept_before.contents(job, session)?;
         spent.load_s += clock.elapsed().as_secs_f64();
         Ok(Prepared {

@@ -10,6 +10,7 @@ use super::shadowed::{
     Attempt, Reference, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format,
 };
 use super::{Device, Job, JobError, ReferenceRoute};
+use crate::device_inputs::DeviceGenerator;
 use crate::run::{DeviceContents, FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
@@ -109,13 +110,26 @@ pub(super) fn stays_on_device(job: &Job) -> bool {
 }
 
 impl Resident {
-    /// On the GPU of a job.
-    pub(super) fn new(job: &Job) -> Result<Resident, JobError> {
+    /// On the GPU of a job, for references of a program. All that takes compilers is made at once.
+    pub(super) fn new(
+        job: &Job,
+        own: &WorkloadSession,
+        program: &Program,
+    ) -> Result<Resident, JobError> {
+        let at = job.ordinal;
+        let mut code = ReferenceCode::default();
+        let (comparer, generator) = std::thread::scope(|s| {
+            let comparer = s.spawn(|| DeviceComparer::code(at));
+            let generator = s.spawn(|| DeviceGenerator::code(at));
+            code.prepare(job, own, program);
+            (comparer.join(), generator.join())
+        });
+        let failed = |_| JobError::Worker("a thread that assembles code failed".into());
         Ok(Resident {
-            comparer: DeviceComparer::on_cuda(&job.arch, job.ordinal)?,
-            inputs: ResidentInputs::new(&job.arch, job.ordinal)?,
+            comparer: DeviceComparer::on_cuda(comparer.map_err(failed)??, at)?,
+            inputs: ResidentInputs::new(generator.map_err(failed)??, at)?,
             references: Vec::new(),
-            code: ReferenceCode::default(),
+            code,
             refused: None,
         })
     }

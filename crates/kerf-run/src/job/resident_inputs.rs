@@ -3,7 +3,7 @@ use super::JobError;
 use crate::device_inputs::{DeviceGenerator, DeviceInputError, Filled};
 use crate::run::{DeviceContents, WorkloadSession, digest_inputs};
 use kerf_exec::compare::DeviceComparer;
-use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
+use kerf_exec::cuda::{Code, CudaExecutor, DeviceMemory};
 use kerf_exec::{ExecError, Executor};
 use kerf_workload::workload::BufferSpec;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ pub(super) struct ResidentInputs {
 }
 
 impl ResidentInputs {
-    pub(super) fn new(arch: &str, ordinal: i32) -> Result<ResidentInputs, ExecError> {
+    pub(super) fn new(generator: Code, ordinal: i32) -> Result<ResidentInputs, ExecError> {
         Ok(ResidentInputs {
-            generator: DeviceGenerator::on_cuda(arch, ordinal)?,
+            generator: DeviceGenerator::on_cuda(generator, ordinal)?,
             all: Vec::new(),
         })
     }

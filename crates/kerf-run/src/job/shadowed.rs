@@ -12,7 +12,7 @@ use crate::run::{FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
-use kerf_exec::cuda::{CudaExecutor, assemble};
+use kerf_exec::cuda::{CudaExecutor, link, load_binary};
 use kerf_exec::shadow_space::{BufferScalars, ShadowExecutor, VALUES, pairs};
 use kerf_ir::finish;
 use kerf_ir::program::Program;
@@ -48,7 +48,7 @@ struct ShadowedCode<T> {
 pub(super) struct ReferenceCode {
     cpu: Option<ShadowedCode<CpuCode>>,
     tables: Option<ShadowedCode<CpuCode>>,
-    gpu: Option<ShadowedCode<String>>,
+    gpu: Option<ShadowedCode<Vec<u8>>>,
 }
 
 /// All that the code of a reference depends on.
@@ -170,6 +170,32 @@ fn on_cpu(
     run_with_shadows(Device::Cpu, session, &mut exec, None, read_output)
 }
 
+/// The binary of the program that computes its own shadows on a GPU; or why there is none.
+fn gpu_code<'c>(
+    job: &Job,
+    session: &WorkloadSession,
+    program: &Program,
+    code: &'c mut ReferenceCode,
+) -> Result<Result<&'c ShadowedCode<Vec<u8>>, Vec<String>>, JobError> {
+    let make = || {
+        let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Gpu))?;
+        if !map.needs_host.is_empty() {
+            return Ok(Err(map.needs_host));
+        }
+        let ptx = finish::ptx(&m, &job.arch).map_err(not_made)?;
+        // Linked, not loaded: every input's run loads the binary anew, with its variables as they were.
+        Ok(Ok((link(&ptx, job.ordinal)?, map)))
+    };
+    code_in(&mut code.gpu, code_key(job, session, program)?, make)
+}
+
+impl ReferenceCode {
+    /// Makes the code of references on a GPU ahead. What goes wrong shows where it is needed.
+    pub(super) fn prepare(&mut self, job: &Job, session: &WorkloadSession, program: &Program) {
+        let _ = gpu_code(job, session, program, self);
+    }
+}
+
 /// The program that computes its own shadows, loaded on a GPU; or why it cannot be.
 pub(super) fn on_gpu(
     job: &Job,
@@ -177,19 +203,12 @@ pub(super) fn on_gpu(
     program: &Program,
     code: &mut ReferenceCode,
 ) -> Result<Result<CudaExecutor, Vec<String>>, JobError> {
-    let make = || {
-        let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Gpu))?;
-        Ok(match map.needs_host.is_empty() {
-            true => Ok((finish::ptx(&m, &job.arch).map_err(not_made)?, map)),
-            false => Err(map.needs_host),
-        })
-    };
-    let made = match code_in(&mut code.gpu, code_key(job, session, program)?, make)? {
+    let made = match gpu_code(job, session, program, code)? {
         Ok(made) => made,
         Err(why) => return Ok(Err(why)),
     };
     let map = made.map.clone();
-    let code = assemble(&made.code, job.ordinal)?;
+    let code = load_binary(&made.code, job.ordinal)?;
     let mut used = session.check()?;
     used.push(VALUES.to_owned());
     let mut exec = CudaExecutor::from_code(code, &used, job.ordinal)?;

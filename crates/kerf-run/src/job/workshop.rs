@@ -51,7 +51,7 @@ impl Workshop {
         session: &WorkloadSession,
     ) -> Result<JobContents, JobError> {
         if stays_on_device(job) {
-            let resident = self.resident(job)?;
+            let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
                 let held = resident.held(session, &own)?;
                 return Ok(JobContents {
@@ -85,7 +85,7 @@ impl Workshop {
     /// Digest of a session's inputs, after [`Workshop::contents`] of the same.
     pub(super) fn inputs(&mut self, job: &Job, s: &WorkloadSession) -> Result<String, JobError> {
         if stays_on_device(job)
-            && let Some(d) = self.resident(job)?.inputs_digest()
+            && let Some(d) = self.resident()?.inputs_digest()
         {
             return Ok(d);
         }
@@ -151,14 +151,24 @@ impl Workshop {
         &mut self.references
     }
 
+    /// Starts what stays on the job's GPU, where it is not there.
+    pub(super) fn start_resident(
+        &mut self,
+        job: &Job,
+        own: &WorkloadSession,
+        program: &Program,
+    ) -> Result<(), JobError> {
+        if stays_on_device(job) && self.resident.is_none() {
+            self.keep_context(job.ordinal)?;
+            self.resident = Some(Resident::new(job, own, program)?);
+        }
+        Ok(())
+    }
+
     /// What stays on the job's GPU.
-    pub(super) fn resident(&mut self, job: &Job) -> Result<&mut Resident, JobError> {
-        self.keep_context(job.ordinal)?;
-        let resident = match self.resident.take() {
-            Some(r) => r,
-            None => Resident::new(job)?,
-        };
-        Ok(self.resident.insert(resident))
+    pub(super) fn resident(&mut self) -> Result<&mut Resident, JobError> {
+        let missing = || JobError::Worker("nothing was started on the GPU".into());
+        self.resident.as_mut().ok_or_else(missing)
     }
 
     /// A program as it is, assembled for a GPU.
