@@ -7,7 +7,7 @@ use kerf_fuzz::random_kernel;
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
-use kerf_pass::count::{self, Detail};
+use kerf_pass::count::{self, CountDevice, Detail};
 
 /// Outputs of the kernels of a seed, instrumented or not.
 fn random(seed: u64, instrumented: bool) -> Vec<Outputs> {
@@ -15,7 +15,8 @@ fn random(seed: u64, instrumented: bool) -> Vec<Outputs> {
     let module = Module::parse(random.ir.as_bytes(), "random").expect("parses");
     prepare::prepare(&module, "sm_90").expect("prepares");
     if instrumented {
-        count::instrument(&module, Detail::Values).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        count::instrument(&module, Detail::Values, CountDevice::Cpu)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     }
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     outputs(random, seed, module)

@@ -342,16 +342,14 @@ impl Builder {
     }
     /// Atomic read-modify-write, sequentially consistent, system scope.
     pub fn atomic_rmw(&self, op: LLVMAtomicRMWBinOp, p: Value, v: Value) -> Value {
-        Value(unsafe {
-            LLVMBuildAtomicRMW(
-                self.0,
-                op,
-                p.0,
-                v.0,
-                LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent,
-                0,
-            )
-        })
+        let o = LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent;
+        Value(unsafe { LLVMBuildAtomicRMW(self.0, op, p.0, v.0, o, 0) })
+    }
+    /// As [`Builder::atomic_rmw`], but unordered with accesses of other addresses: on a GPU every stronger order is a
+    /// fence for each operation.
+    pub fn atomic_rmw_relaxed(&self, op: LLVMAtomicRMWBinOp, p: Value, v: Value) -> Value {
+        let o = LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic;
+        Value(unsafe { LLVMBuildAtomicRMW(self.0, op, p.0, v.0, o, 0) })
     }
     /// Compare and exchange; gives `{ old, success }`.
     pub fn cmpxchg(&self, p: Value, expected: Value, new: Value) -> Value {

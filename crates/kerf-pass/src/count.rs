@@ -3,11 +3,12 @@
 //! The pass works on a prepared module and adds operations whose results nothing else uses, so that those of
 //! the program keep their bits. Each thread counts in variables of its own, which become registers, and adds them to two
 //! arrays in global memory when a function returns. Loop counts are therefore real, and a run costs
-//! little more than an ordinary one.
+//! little more than an ordinary one. The code is device code: both executors run it, and count the same.
 mod accesses;
 mod addresses;
 mod emit;
 mod fields;
+mod flush;
 mod lanes;
 mod local;
 mod record;
@@ -45,6 +46,15 @@ pub enum Detail {
     Blocks,
     /// Also what values each site sees: tens of operations for each of the program's.
     Values,
+}
+
+/// What runs the instrumented program. What is counted is the same, and so are its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountDevice {
+    /// The CPU executor: threads end one by one.
+    Cpu,
+    /// A GPU: threads of a warp end together.
+    Gpu,
 }
 
 /// What is counted of one kernel.
@@ -210,7 +220,11 @@ pub fn describe(m: &Module) -> CountTable {
 }
 
 /// Instruments a prepared module. With [`Detail::Blocks`] all records of sites stay empty.
-pub fn instrument(m: &Module, detail: Detail) -> Result<CountTable, LlvmError> {
+pub fn instrument(
+    m: &Module,
+    detail: Detail,
+    device: CountDevice,
+) -> Result<CountTable, LlvmError> {
     let counters = describe(m);
     let functions = defined(m);
     let array = |name: &str, bytes: usize| {
@@ -229,7 +243,7 @@ pub fn instrument(m: &Module, detail: Detail) -> Result<CountTable, LlvmError> {
             &counters.sampled,
         ),
         (array(WARPS, counters.noted.bytes()), &counters.noted),
-        detail,
+        (detail, device),
     );
     let kernels: Vec<Value> = m.kernel_functions();
     for f in &functions {

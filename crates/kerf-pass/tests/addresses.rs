@@ -4,7 +4,7 @@ use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
-use kerf_pass::count::{self, Detail, MemoryKind, Pattern};
+use kerf_pass::count::{self, CountDevice, Detail, MemoryKind, Pattern};
 
 const HEAD: &str = r#"
 target triple = "nvptx64-nvidia-cuda"
@@ -18,7 +18,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 fn seen(text: &str, blocks: u32, data: &[u32]) -> Vec<(MemoryKind, Pattern)> {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m, Detail::Blocks).expect("instruments");
+    let counters = count::instrument(&m, Detail::Blocks, CountDevice::Cpu).expect("instruments");
     finish(&m, &[], "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();

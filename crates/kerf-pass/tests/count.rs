@@ -5,7 +5,8 @@ use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
 use kerf_pass::count::{
-    self, CountTable, CountTally, Detail, Direction, MemoryKind, Root, SiteRecord, Slope,
+    self, CountDevice, CountTable, CountTally, Detail, Direction, MemoryKind, Root, SiteRecord,
+    Slope,
 };
 
 fn libdevice() -> Vec<u8> {
@@ -35,11 +36,12 @@ fn counted(
     threads: u32,
     data: &[f64],
 ) -> (CountTable, CountTally, Vec<f64>) {
-    counted_in(Detail::Values, text, blocks, threads, data)
+    let how = (Detail::Values, CountDevice::Cpu);
+    counted_in(how, text, blocks, threads, data)
 }
 
 fn counted_in(
-    detail: Detail,
+    (detail, device): (Detail, CountDevice),
     text: &str,
     blocks: u32,
     threads: u32,
@@ -47,7 +49,7 @@ fn counted_in(
 ) -> (CountTable, CountTally, Vec<f64>) {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m, detail).expect("instruments");
+    let counters = count::instrument(&m, detail, device).expect("instruments");
     finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -92,6 +94,33 @@ fn record_of<'a>(all: &'a [(String, SiteRecord)], op: &str) -> &'a SiteRecord {
         .1
 }
 
+/// Code for GPUs, on the CPU executor, which has shuffles too: whole warps join their records before they go to memory, and
+/// warps that are not whole go one by one.
+#[test]
+fn warps_that_join_their_records_count_the_same() {
+    let text = "define ptx_kernel void @k(ptr %a) {
+       %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+       %p = getelementptr double, ptr %a, i32 %t
+       %v = load double, ptr %p
+       %w = fsub double %v, 1.0
+       %odd = and i32 %t, 3
+       %c = icmp eq i32 %odd, 3
+       br i1 %c, label %some, label %end
+     some:
+       %x = fdiv double %w, 3.0
+       store double %x, ptr %p
+       br label %end
+     end:
+       ret void
+     }";
+    let data: Vec<f64> = (0..80).map(|x| f64::from(x) * 0.37).collect();
+    let of = |device| counted_in((Detail::Values, device), text, 1, 80, &data);
+    let (_, each, out) = of(CountDevice::Cpu);
+    let (_, joined, same) = of(CountDevice::Gpu);
+    assert_eq!(out, same);
+    assert_eq!(each, joined);
+}
+
 #[test]
 fn blocks_alone_are_counted_alike() {
     let text = "define ptx_kernel void @k(ptr %a) {
@@ -109,7 +138,7 @@ fn blocks_alone_are_counted_alike() {
        store double %u, ptr %p
        ret void
      }";
-    let of = |detail| counted_in(detail, text, 2, 40, &[0.0; 40]);
+    let of = |detail| counted_in((detail, CountDevice::Cpu), text, 2, 40, &[0.0; 40]);
     let (c, all, out) = of(Detail::Values);
     let (_, alone, same) = of(Detail::Blocks);
     assert_eq!(out, same);

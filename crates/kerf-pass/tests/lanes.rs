@@ -4,7 +4,7 @@ use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
-use kerf_pass::count::{self, Detail};
+use kerf_pass::count::{self, CountDevice, Detail};
 
 /// In each of 48 rounds another thread of a warp runs a block; half of them run one in each of 100.
 #[test]
@@ -51,7 +51,7 @@ end:
 "#;
     let m = Module::parse(text.as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m, Detail::Blocks).expect("instruments");
+    let counters = count::instrument(&m, Detail::Blocks, CountDevice::Cpu).expect("instruments");
     finish(&m, &[], "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let a = exec.alloc("a", 64 * 8, 8).expect("memory");

@@ -149,7 +149,6 @@ impl PatchTrials<'_> {
     ) -> Option<f64> {
         let model = self.model?;
         let job = Job {
-            device: Device::Cpu,
             plan: Plan {
                 launch: launch.clone(),
                 ..Plan::default()

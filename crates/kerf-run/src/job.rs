@@ -4,6 +4,7 @@
 //! that parent and child share nothing but this text.
 mod check;
 mod count;
+mod counting_executor;
 mod error;
 mod execute;
 mod finished;
@@ -22,7 +23,7 @@ mod workshop;
 
 pub use count::{KernelCounts, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
-pub use execute::{execute, execute_with};
+pub use execute::{counting_ptx, execute, execute_with};
 pub use finished::finish_with_tools;
 pub use launches::{LaunchKind, LaunchTime, LaunchTimer, Run, bench, kinds};
 pub use report::{
@@ -90,9 +91,12 @@ pub struct Job {
     /// What computes it.
     #[serde(default)]
     pub reference_route: ReferenceRoute,
-    /// Also count, in an instrumented run of the original program on the CPU.
+    /// Also count, in an instrumented run of the program on the job's device.
     #[serde(default)]
     pub count: Option<Detail>,
+    /// Count on the CPU executor, whatever the device.
+    #[serde(default)]
+    pub count_on_cpu: bool,
     /// Count, and run nothing else.
     #[serde(default)]
     pub count_only: bool,
@@ -177,6 +181,7 @@ impl Job {
             reference: false,
             reference_route: ReferenceRoute::default(),
             count: None,
+            count_on_cpu: false,
             count_only: false,
             memcheck: None,
             threads: 0,
@@ -215,6 +220,11 @@ impl Job {
             },
             ..self.toolchain()
         }
+    }
+
+    /// Is the program counted by the CPU executor?
+    pub(crate) fn counts_on_cpu(&self) -> bool {
+        self.device == Device::Cpu || self.count_on_cpu
     }
 
     /// The toolchain that the job names.

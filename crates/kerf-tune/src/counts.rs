@@ -6,7 +6,7 @@ use crate::subject::Subject;
 use kerf_clang::sha256;
 use kerf_exec::worker::WorkerProcess;
 use kerf_pass::count::Detail;
-use kerf_run::job::{Device, Job, JobError, JobReport, ProgramCounts};
+use kerf_run::job::{Job, JobError, JobReport, ProgramCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -64,7 +64,6 @@ pub fn at_launch(
         return Ok(k.counts);
     }
     let job = Job {
-        device: Device::Cpu,
         seed: Some(input.seed),
         perturb: input.perturb,
         plan,

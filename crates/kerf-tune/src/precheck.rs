@@ -1,19 +1,33 @@
 //! The program is checked for undefined behaviour before a search: what reads uninitialised memory, races or leaves
 //! its buffers has no result that a plan could be compared with.
 //!
-//! The checks run on the CPU executor, whatever device the search is for. Where they do not end in time at the
-//! workload's sizes they are tried at smaller ones, and what was not checked is said.
+//! The checks run on the CPU executor, whatever device the search is for. A workload of few threads is checked at its own
+//! sizes. Others are checked at much smaller ones first, then at larger ones while [`BUDGET`] lasts; at what sizes is said.
 use crate::request::TuneRequest;
 use kerf_exec::ExecError;
 use kerf_exec::worker::WorkerProcess;
 use kerf_run::job::{Device, Job, JobError, JobReport};
 use kerf_workload::Workload;
+use kerf_workload::expand::{ConcreteStep, expand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long one run of the checks may last.
+/// How long one run of the checks may last where there is no other result yet.
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// How long the checks of a workload of many threads may last together, once the smallest sizes have passed.
+const BUDGET: Duration = Duration::from_secs(5);
+
+/// Threads of all launches up to which a workload is checked at its own sizes at once: with every access checked, kernels of
+/// the examples take about a second for that many.
+const FEW_THREADS: u64 = 1 << 16;
+
+/// Steps of [`smaller`], from the smallest sizes up.
+const STEPS: [u32; 3] = [4, 2, 1];
+
+/// How much longer than the last the next run is expected to take, at least: sizes grow fourfold or more.
+const GROWTH: u32 = 4;
 
 /// Sizes below this are left alone.
 const SMALL: i64 = 64;
@@ -73,6 +87,7 @@ fn one(
     request: &TuneRequest,
     seed: u64,
     overrides: &[(String, i64)],
+    limit: Duration,
 ) -> Result<Option<JobReport>, JobError> {
     let job = Job {
         seed: Some(seed),
@@ -90,7 +105,7 @@ fn one(
     let args: Vec<&str> = request.program.args.iter().map(String::as_str).collect();
     let failed = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
     let mut w = WorkerProcess::start(&request.program.path, &args).map_err(failed)?;
-    let answer: Result<JobReport, JobError> = match w.ask(&job, LIMIT) {
+    let answer: Result<JobReport, JobError> = match w.ask(&job, limit) {
         Ok(a) => a,
         Err(kerf_exec::worker::WorkerError::Timeout(_)) => return Ok(None),
         Err(e) => return Err(failed(e)),
@@ -135,23 +150,115 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
     out
 }
 
+/// Threads of all launches of a run; as many as can be where the steps cannot be followed.
+fn launched_threads(w: &Workload) -> u64 {
+    let product = |d: [u32; 3]| d.iter().fold(1u64, |n, x| n.saturating_mul(u64::from(*x)));
+    let Ok(steps) = expand(w, &w.launch_space.default_params()) else {
+        return u64::MAX;
+    };
+    let mut all = 0u64;
+    for step in steps {
+        if let Ok(ConcreteStep::Launch(l)) = step {
+            all = all.saturating_add(product(l.grid).saturating_mul(product(l.block)));
+        }
+        if all > FEW_THREADS {
+            break;
+        }
+    }
+    all
+}
+
 /// Checks the program on one input. An error is a fault, which stops the search.
 pub fn check(request: &TuneRequest, w: &Workload, seed: u64) -> Result<SanitizerCheck, ExecError> {
-    match one(request, seed, &request.job.overrides) {
-        Ok(Some(report)) => Ok(SanitizerCheck::Whole {
-            notes: report.warnings,
-        }),
-        Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => Err(e),
-        Err(e) => Ok(SanitizerCheck::Not { why: e.to_string() }),
-        Ok(None) => Ok(at_smaller_sizes(request, w, seed)),
+    let smallest = smaller(w, &request.job.overrides, STEPS[0]);
+    let less = |(name, value): &(String, i64)| w.sizes.iter().any(|s| s.0 == *name && s.1 > *value);
+    let shrinks = smallest.iter().any(less);
+    match shrinks && launched_threads(w) > FEW_THREADS {
+        true => from_small_sizes_up(request, w, seed),
+        false => at_own_sizes(request, w, seed),
     }
+}
+
+/// The result of a run at the workload's own sizes; none where it did not end.
+fn at_own(
+    request: &TuneRequest,
+    seed: u64,
+    limit: Duration,
+) -> Result<Option<SanitizerCheck>, ExecError> {
+    match one(request, seed, &request.job.overrides, limit) {
+        Ok(Some(report)) => Ok(Some(SanitizerCheck::Whole {
+            notes: report.warnings,
+        })),
+        Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => Err(e),
+        Err(e) => Ok(Some(SanitizerCheck::Not { why: e.to_string() })),
+        Ok(None) => Ok(None),
+    }
+}
+
+/// At the workload's own sizes, and only where that does not end at smaller ones.
+fn at_own_sizes(
+    request: &TuneRequest,
+    w: &Workload,
+    seed: u64,
+) -> Result<SanitizerCheck, ExecError> {
+    let whole = at_own(request, seed, LIMIT)?;
+    Ok(whole.unwrap_or_else(|| at_smaller_sizes(request, w, seed)))
+}
+
+/// At the smallest sizes first, then at larger ones, the workload's own at last, as far as [`BUDGET`] goes.
+fn from_small_sizes_up(
+    request: &TuneRequest,
+    w: &Workload,
+    seed: u64,
+) -> Result<SanitizerCheck, ExecError> {
+    let clock = Instant::now();
+    let mut passed: Option<(SanitizerCheck, Duration)> = None;
+    // Of the next run; none where it would not end in time.
+    let limit_after = |last: Option<Duration>| match last {
+        None => Some(LIMIT),
+        Some(last) => {
+            let left = BUDGET.saturating_sub(clock.elapsed());
+            (left > GROWTH * last).then_some(left)
+        }
+    };
+    let mut before = Vec::new();
+    for step in STEPS {
+        let sizes = smaller(w, &request.job.overrides, step);
+        if sizes == before {
+            continue;
+        }
+        let Some(limit) = limit_after(passed.as_ref().map(|p| p.1)) else {
+            break;
+        };
+        let started = clock.elapsed();
+        match one(request, seed, &sizes, limit) {
+            Ok(Some(report)) => {
+                before.clone_from(&sizes);
+                let notes = report.warnings;
+                let took = clock.elapsed() - started;
+                passed = Some((SanitizerCheck::Smaller { sizes, notes }, took));
+            }
+            Ok(None) => break,
+            // It may be these sizes' alone: the workload's own decide.
+            Err(_) => return at_own_sizes(request, w, seed),
+        }
+    }
+    let Some((smaller, last)) = passed else {
+        let why = format!("it did not end within {} s", LIMIT.as_secs());
+        return Ok(SanitizerCheck::Not { why });
+    };
+    let whole = match limit_after(Some(last)) {
+        Some(limit) => at_own(request, seed, limit)?,
+        None => None,
+    };
+    Ok(whole.unwrap_or(smaller))
 }
 
 fn at_smaller_sizes(request: &TuneRequest, w: &Workload, seed: u64) -> SanitizerCheck {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
     for step in [1, 2, 4] {
         let sizes = smaller(w, &request.job.overrides, step);
-        match one(request, seed, &sizes) {
+        match one(request, seed, &sizes, LIMIT) {
             Ok(Some(report)) => {
                 return SanitizerCheck::Smaller {
                     sizes,

@@ -3,7 +3,7 @@ use crate::output::Style;
 use crate::table::Table;
 use kerf_ir::kernels::shortened;
 use kerf_pass::count::MemoryKind;
-use kerf_run::job::{KernelCounts, ProgramCounts, SiteCounts};
+use kerf_run::job::{Device, KernelCounts, ProgramCounts, SiteCounts};
 use std::fmt::Write;
 
 /// Sites shown of a kernel.
@@ -110,6 +110,9 @@ fn kernel(o: &mut String, k: &KernelCounts, style: Style) {
 /// Counts of a workload.
 pub fn human(c: &ProgramCounts, style: Style) -> String {
     let mut o = String::new();
+    if c.device == Device::Cuda {
+        let _ = writeln!(o, "  counts: an instrumented run on the GPU");
+    }
     for k in &c.kernels {
         kernel(&mut o, k, style);
     }

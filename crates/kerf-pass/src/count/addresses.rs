@@ -1,8 +1,9 @@
 //! Addresses of a few warps: what accesses really touch, where it cannot be told from the program.
 //!
 //! Threads of eight warps of four blocks, spread over a launch, write the addresses of some of their accesses at each place
-//! into a table: of the first 64, then of four in as many as there were before. Others write to a variable of their own, so
-//! that no thread goes another way for it.
+//! into a table: of the first 64, then of four in as many as there were before. Others write to a variable that
+//! nobody reads, which the optimiser makes a store under a condition. Addresses are generic ones: on a GPU those of shared memory begin at zero, which
+//! stands for no access.
 use super::accesses::{CountedAccess, Direction, MemoryKind, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
 use super::{CountTable, KernelCounters};
@@ -71,12 +72,19 @@ fn looked_at(pointer: Value) -> bool {
 
 /// What a thread knows of its part of the table.
 pub(super) struct Own {
-    table: Value,
     /// Address of its first entry, as a number, if it is one of those that are looked at.
     at: Value,
     sampled: Value,
     /// What others write to.
     aside: Value,
+}
+
+/// A pointer as one into all memories.
+fn generic(b: &Builder, pointer: Value) -> Value {
+    match pointer.ty().space() {
+        space::GENERIC => pointer,
+        _ => b.cast(Opcode::LLVMAddrSpaceCast, pointer, b.ptr_ty(space::GENERIC)),
+    }
 }
 
 /// A special register, in 64 bits.
@@ -114,15 +122,14 @@ impl Own {
         let (warp, lane) = (b.lshr(thread, b.i64(5)), b.and(thread, b.i64(LANES - 1)));
         let number = b.add(b.mul(quarter, b.i64(WARPS)), warp);
         let entry = b.add(b.mul(number, b.i64(LANES)), lane);
-        let first = b.cast(Opcode::LLVMPtrToInt, table, i64t);
+        let first = b.cast(Opcode::LLVMPtrToInt, generic(b, table), i64t);
         let here = b.icmp(IntPred::LLVMIntEQ, block, middle);
         let low = b.icmp(IntPred::LLVMIntULT, warp, b.i64(WARPS));
         let aside = b.alloca(i64t);
         Own {
-            table,
             at: b.add(first, b.mul(entry, b.i64(8))),
             sampled: b.and(here, low),
-            aside: b.cast(Opcode::LLVMPtrToInt, aside, i64t),
+            aside: b.cast(Opcode::LLVMPtrToInt, generic(b, aside), i64t),
         }
     }
 
@@ -158,8 +165,9 @@ impl Own {
         let i64t = b.int_ty(64);
         let to = b.add(r.at, b.i64(SLOT * of.rounds * place));
         let to = b.select(r.taken, to, self.aside);
-        let to = b.cast(Opcode::LLVMIntToPtr, to, self.table.ty());
-        let address = b.cast(Opcode::LLVMPtrToInt, b.freeze(pointer), i64t);
+        let to = b.cast(Opcode::LLVMIntToPtr, to, b.ptr_ty(space::GENERIC));
+        let address = generic(b, b.freeze(pointer));
+        let address = b.cast(Opcode::LLVMPtrToInt, address, i64t);
         b.store(address, to);
     }
 }
@@ -234,6 +242,20 @@ fn seen(s: &SampledAccesses, table: &[u8], place: u64) -> Seen {
         out.push(all);
     }
     out
+}
+
+/// Accesses of shared memory, by their distance from the lowest of their block: where a block's arrays lie is another matter
+/// on each device.
+fn within_block(mut all: Seen) -> Seen {
+    for block in &mut all {
+        let addresses = block.iter().flat_map(|l| &l.1).flatten();
+        let Some(lowest) = addresses.min().copied() else {
+            continue;
+        };
+        let lanes = block.iter_mut().flat_map(|l| &mut l.1);
+        lanes.flatten().for_each(|a| *a -= lowest);
+    }
+    all
 }
 
 /// Addresses as they were if elements were 2^-k as large. Buffers begin at a page.
@@ -312,7 +334,12 @@ pub fn patterns(c: &CountTable, k: &KernelCounters, table: &[u8]) -> Vec<Pattern
             .get(a.block)
             .and_then(|p| p.get(*n).copied().flatten());
         if let Some(p) = place {
-            all.push((a, *n, seen(s, table, p)));
+            let seen = seen(s, table, p);
+            let seen = match a.memory {
+                MemoryKind::Shared => within_block(seen),
+                _ => seen,
+            };
+            all.push((a, *n, seen));
         }
         *n += 1;
     }

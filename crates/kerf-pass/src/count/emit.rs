@@ -1,13 +1,14 @@
 //! Writing the counters into the program.
-use super::Detail;
 use super::accesses::touched;
 use super::addresses::{self, SampledAccesses};
-use super::fields::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
+use super::fields::{self, BLOCK_FIELDS, FIELDS, Join, infinity, join};
+use super::flush::{FlushFunctions, joining, put};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::values::{is_sum, lanes, larger, operands, values};
+use super::{CountDevice, Detail};
 use kerf_ir::sites::{classify, float_shape};
-use kerf_llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -53,9 +54,7 @@ pub(super) struct Pass<'m> {
     warps: (Value, &'m Noted),
     next_block: u64,
     next_site: u64,
-    add_block: Value,
-    add_warp: Value,
-    add_site: Value,
+    flush: FlushFunctions,
     detail: Detail,
     locals: Locals<'m>,
     /// Functions that take a value, or a sum, straight into a site's record: by name.
@@ -69,9 +68,8 @@ impl<'m> Pass<'m> {
         sites: Value,
         addresses: (Value, &'m SampledAccesses),
         warps: (Value, &'m Noted),
-        detail: Detail,
+        (detail, device): (Detail, CountDevice),
     ) -> Pass<'m> {
-        let joins: Vec<Join> = (0..FIELDS).map(join).collect();
         Pass {
             m,
             blocks,
@@ -80,9 +78,7 @@ impl<'m> Pass<'m> {
             warps,
             next_block: 0,
             next_site: 0,
-            add_block: flush_block(m),
-            add_warp: flush_warp(m),
-            add_site: flush(m, "__kerf_count_add_site", &joins),
+            flush: FlushFunctions::new(m, device),
             detail,
             locals: Locals::new(m),
             apart: BTreeMap::new(),
@@ -206,7 +202,7 @@ impl<'m> Pass<'m> {
             }
         }
         let slots = vec![count];
-        frame.own.push((self.add_block, Own { to, slots }));
+        frame.own.push((self.flush.block, Own { to, slots }));
     }
 
     /// Takes what the sites of a block see into variables, or straight into their records.
@@ -243,7 +239,7 @@ impl<'m> Pass<'m> {
                 cancellation(&at, i, &t, format, slots[fields::CANCELLATION]);
             }
             self.locals.see(&at, i, &op, format, &slots, sites);
-            frame.own.push((self.add_site, Own { to, slots }));
+            frame.own.push((self.flush.site, Own { to, slots }));
         }
     }
 
@@ -263,7 +259,7 @@ impl<'m> Pass<'m> {
             let to = b.offset(self.warps.0, b.i64(self.warps.1.stride() * block));
             let count = b.mul(b.load(i64t, *count), looked_at);
             let noted = noted.map_or(i64t.zero(), |n| b.mul(b.load(i64t, n), looked_at));
-            b.call(self.add_warp, &[b.offset(to, w.at), noted, count]);
+            b.call(self.flush.warp, &[b.offset(to, w.at), noted, count]);
         }
     }
 }
@@ -381,88 +377,4 @@ fn cancellation(b: &Builder, i: Value, t: &Terms, f: Format, slot: Value) {
         let old = b.load(b.int_ty(64), slot);
         b.store(larger(b, lost, old), slot);
     }
-}
-
-/// A function that joins a thread's numbers into an array.
-fn joining(m: &Module, name: &str, numbers: usize, kind: Type) -> (Value, Builder) {
-    let mut params = vec![m.ptr_ty(kerf_llvm::space::GLOBAL)];
-    params.extend((0..numbers).map(|_| kind));
-    let f = m.add_function(name, m.void_ty().function(&params));
-    f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
-    // Once in the program is enough: a kernel calls it for every site.
-    f.add_enum_attr("noinline");
-    (f, Builder::at_end(m.append_block(f, "entry")))
-}
-
-/// Joins a number into memory. Most threads have nothing to tell, or nothing new, so it looks before
-/// it locks.
-fn put(m: &Module, f: Value, b: &Builder, how: Join, p: Value, v: Value) {
-    let i64t = m.int_ty(64);
-    let (op, new) = match how {
-        Join::Sum => (
-            RmwOp::LLVMAtomicRMWBinOpAdd,
-            b.icmp(IntPred::LLVMIntNE, v, i64t.zero()),
-        ),
-        Join::Largest => (
-            RmwOp::LLVMAtomicRMWBinOpUMax,
-            b.icmp(IntPred::LLVMIntUGT, v, b.load(i64t, p)),
-        ),
-        Join::All => {
-            let old = b.load(i64t, p);
-            (
-                RmwOp::LLVMAtomicRMWBinOpOr,
-                b.icmp(IntPred::LLVMIntNE, b.or(v, old), old),
-            )
-        }
-    };
-    let (yes, no) = (m.append_block(f, "new"), m.append_block(f, "next"));
-    b.cond_br(new, yes, no);
-    b.move_to_end(yes);
-    b.atomic_rmw(op, p, v);
-    b.br(no);
-    b.move_to_end(no);
-}
-
-fn flush(m: &Module, name: &str, joins: &[Join]) -> Value {
-    let (f, b) = joining(m, name, joins.len(), m.int_ty(64));
-    let args = f.params();
-    for (k, how) in joins.iter().enumerate() {
-        let p = b.offset(args[0], b.i64(8 * k as u64));
-        put(m, f, &b, *how, p, args[k + 1]);
-    }
-    b.ret(None);
-    f
-}
-
-/// A block's count goes to that of the thread's lane, and into the largest of any thread.
-fn flush_block(m: &Module) -> Value {
-    let (f, b) = joining(m, "__kerf_count_add_block", 1, m.int_ty(64));
-    let args = f.params();
-    let register = |name: &str| b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
-    let rows = b.add(
-        b.mul(register("tid.z"), register("ntid.y")),
-        register("tid.y"),
-    );
-    let thread = b.add(b.mul(rows, register("ntid.x")), register("tid.x"));
-    let lane = b.and(thread, b.i32(LANES as u32 - 1));
-    let at = b.shl(b.zext_or_trunc(lane, m.int_ty(64)), b.i64(3));
-    put(m, f, &b, Join::Sum, b.offset(args[0], at), args[1]);
-    let largest = b.offset(args[0], b.i64(8 * LANES as u64));
-    put(m, f, &b, Join::Largest, largest, args[1]);
-    b.ret(None);
-    f
-}
-
-/// A block's count by a thread of a warp that is looked at, into those of its warp.
-fn flush_warp(m: &Module) -> Value {
-    let (f, b) = joining(m, "__kerf_count_add_warp", 2, m.int_ty(64));
-    let args = f.params();
-    let joins = [(Join::All, 1), (Join::Largest, 2), (Join::Sum, 2)];
-    debug_assert_eq!(joins.len() as u64, lanes::FIELDS);
-    for (k, (how, arg)) in joins.into_iter().enumerate() {
-        let p = b.offset(args[0], b.i64(8 * k as u64));
-        put(m, f, &b, how, p, args[arg]);
-    }
-    b.ret(None);
-    f
 }

@@ -1,6 +1,6 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, fixed_blocks, plan_params, refuse};
-use super::count::{ProgramCounts, counted};
+use super::count::{ProgramCounts, counted, counting_code};
 use super::finished::launched_only;
 use super::kept::kept;
 use super::measured::{Measured, Prepared, measure};
@@ -19,6 +19,7 @@ use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_ir::kernels::{self, GlobalInfo, KernelInfo};
 use kerf_ir::program::{self, Program};
 use kerf_llvm::Module;
+use kerf_pass::count::Detail;
 use kerf_pass::sanitize;
 use kerf_workload::digest::digest;
 use kerf_workload::expand::{ConcreteStep, expand};
@@ -81,21 +82,33 @@ fn settings(session: &WorkloadSession) -> BTreeMap<String, i64> {
 
 /// The report of a job that only counts. What the instrumented kernels print is not the program's.
 fn only_counted(
-    workload: &Workload,
+    job: &Job,
     session: &WorkloadSession,
     counts: ProgramCounts,
+    spent: JobSeconds,
 ) -> JobReport {
+    let (kind, name) = match counts.device {
+        Device::Cpu => ("cpu", "CPU executor".to_owned()),
+        Device::Cuda => ("cuda", format!("GPU {}", job.ordinal)),
+    };
+    let mut warnings: Vec<String> = session
+        .workload
+        .warnings
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    warnings.extend(counted_elsewhere(&counts));
     JobReport {
         device: DeviceInfo {
-            kind: "cpu".into(),
-            name: "CPU executor".into(),
+            kind: kind.into(),
+            name,
             detail: "counting".into(),
         },
         settings: settings(session),
         seed: session.seed,
         times: None,
         replays: None,
-        spent: JobSeconds::default(),
+        spent,
         baseline: None,
         inputs: None,
         energy: None,
@@ -106,8 +119,14 @@ fn only_counted(
         launches: counts.launches.iter().map(|l| l.repeats).sum(),
         counts: Some(counts),
         printed: String::new(),
-        warnings: workload.warnings.iter().map(ToString::to_string).collect(),
+        warnings,
     }
+}
+
+/// What to say of a program that the job's GPU could not count.
+fn counted_elsewhere(counts: &ProgramCounts) -> Option<String> {
+    let why = counts.needs_cpu.join("; ");
+    (!why.is_empty()).then(|| format!("the program was counted on the CPU executor: {why}"))
 }
 
 /// The program for a plan's launch parameters, where they are macros that have another value than the file's.
@@ -227,7 +246,8 @@ fn check_possible(
         check_folder(dir)?;
     }
     let on_cpu = job.device == Device::Cpu;
-    if on_cpu || job.reference || job.count.is_some() {
+    let counted_on_cpu = job.count.is_some() && job.counts_on_cpu();
+    if on_cpu || job.reference || counted_on_cpu {
         refuse(m, used, session.kernels, &run.unlifted)?;
     }
     let need = MemoryNeed::for_workload(session.workload, job.reference);
@@ -283,7 +303,7 @@ fn count_as_run(
     };
     let m = run.module()?;
     job.plan.apply(&m)?;
-    Ok(Some(counted(job, session, &m, detail)?))
+    Ok(Some(counted(job, session, (&m, &run.unlifted), detail)?))
 }
 
 /// Saves outputs and compares them with the reference, as far as the job wants it.
@@ -389,6 +409,17 @@ fn launch_count(session: &WorkloadSession) -> Result<u64, JobError> {
     Ok(launches.count() as u64)
 }
 
+/// PTX of the program that counts for a job, as a GPU gets it; or why there is none.
+pub fn counting_ptx(job: &Job, detail: Detail) -> Result<Result<String, String>, JobError> {
+    let workload = read_workload(job)?;
+    let programs = Programs::compile(job, &workload)?;
+    let m = programs.run().module()?;
+    let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
+    let session = session_under_job(job, &workload, &programs.params, &infos, &globals)?;
+    let code = counting_code(job, &session, &m, detail)?;
+    Ok(code.map(|(ptx, _)| ptx))
+}
+
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<JobReport, JobError> {
     execute_with(job, &mut Workshop::default())
@@ -405,11 +436,13 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let mut session = session_under_job(job, &workload, &programs.params, &infos, &globals)?;
     let used = session.check()?;
     check_possible(job, &session, &m, &used, programs.run())?;
-    if let (Some(detail), true) = (job.count, job.count_only) {
-        let counts = counted(job, &session, &m, detail)?;
-        return Ok(only_counted(&workload, &session, counts));
-    }
     spent.prepare_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    if let (Some(detail), true) = (job.count, job.count_only) {
+        let counts = counted(job, &session, (&m, &programs.run().unlifted), detail)?;
+        spent.count_s = clock.elapsed().as_secs_f64();
+        return Ok(only_counted(job, &session, counts, spent));
+    }
     let clock = Instant::now();
     rewrite(job, &mut session, &m, &used)?;
     spent.rewrite_s = clock.elapsed().as_secs_f64();
@@ -436,7 +469,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
         inputs: inputs.as_deref(),
     };
     let (outputs, info) = by.compare(&mut measured, kept_before, &mut spent)?;
+    let clock = Instant::now();
     let counts = count_as_run(job, &session, programs.run())?;
+    spent.count_s = clock.elapsed().as_secs_f64();
     let mut stats: Vec<KernelStats> = measured.exec.kernel_stats();
     stats.retain(|k| used.contains(&k.symbol));
     let mut warnings = warnings(
@@ -445,6 +480,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
         &stats,
         (job.reference_route, info.as_ref()),
     );
+    warnings.extend(counts.as_ref().and_then(counted_elsewhere));
     warnings.extend(measured.exec.take_notes());
     Ok(JobReport {
         device: measured.exec.device(),

@@ -1,11 +1,12 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
+use super::launches::kinds;
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_clang::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
 use kerf_llvm::Module;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,6 +114,25 @@ pub(super) fn launched_only(m: &Module, session: &WorkloadSession, used: &[Strin
         let fills = |g: &String| symbols.iter().any(|s| g.contains(s.as_str()));
         used.contains(&k.name()) || kernels::used_globals(k).iter().any(|g| fills(&g.name()))
     });
+}
+
+/// Tells the assembler how many threads the blocks of the workload's launches have, where the kernel does not say so: what
+/// instrumentation adds takes as many registers as there are, and a block of 1,024 threads would not start.
+pub(super) fn bound_blocks(m: &Module, session: &WorkloadSession) -> Result<(), JobError> {
+    let mut most: BTreeMap<String, u32> = BTreeMap::new();
+    for kind in kinds(session.workload, session.kernels, &session.params)? {
+        let threads = most.entry(kind.symbol.clone()).or_default();
+        *threads = kind.threads().max(*threads);
+    }
+    for (symbol, threads) in most {
+        let Some(kernel) = m.function(&symbol) else {
+            continue;
+        };
+        if kernels::block_bounds(m, kernel) == kernels::BlockBounds::default() {
+            kernel.add_fn_attr("nvvm.maxntid", &threads.to_string());
+        }
+    }
+    Ok(())
 }
 
 /// Finishes a prepared module for the job's device.

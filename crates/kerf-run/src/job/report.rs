@@ -74,6 +74,9 @@ pub struct JobSeconds {
     pub reference_s: f64,
     /// Reading outputs back and comparing them.
     pub compare_s: f64,
+    /// Making and running the program that counts.
+    #[serde(default)]
+    pub count_s: f64,
 }
 
 impl JobSeconds {
@@ -88,6 +91,7 @@ impl JobSeconds {
         self.run_s += o.run_s;
         self.reference_s += o.reference_s;
         self.compare_s += o.compare_s;
+        self.count_s += o.count_s;
     }
 }
 

@@ -33,7 +33,7 @@ pub struct PreparedLaunches {
     work: BTreeMap<LaunchParams, f64>,
 }
 
-/// Shapes of one set of parameters whose work is counted, at most: each is a run on the CPU.
+/// Shapes of one set of parameters whose work is counted, at most: each is a run.
 const COUNTED: usize = 64;
 
 /// Basic blocks that all threads of a kernel's launches run through.

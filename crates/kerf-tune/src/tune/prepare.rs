@@ -287,7 +287,7 @@ pub(super) struct CountedProgram {
     /// None where the static score is asked for, or nothing could be counted.
     pub counts: Option<ProgramCounts>,
     pub device: Result<cost::CostModel, CostError>,
-    /// Why nothing was counted.
+    /// Why nothing was counted, or not on the search's own device.
     pub notes: Vec<String>,
 }
 
@@ -304,6 +304,12 @@ impl CountedProgram {
             ));
             None
         });
+        if let Some(c) = counts.as_ref().filter(|c| !c.needs_cpu.is_empty()) {
+            let why = c.needs_cpu.join("; ");
+            notes.push(format!(
+                "the program was counted on the CPU executor: {why}"
+            ));
+        }
         CountedProgram {
             counts,
             device: cost::CostModel::new(&request.profile),

@@ -43,10 +43,18 @@ pub struct Args {
     /// goes to the tables.
     #[arg(long, value_name = "WHERE", requires = "reference")]
     reference_on: Option<RouteArg>,
-    /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
+    /// Count, in an instrumented run of the program on the same device: executions, ranges,
     /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
     count: bool,
+    /// What counts: the device that runs the program, or the CPU executor.
+    #[arg(
+        long,
+        value_name = "WHERE",
+        requires = "count",
+        default_value = "device"
+    )]
+    count_on: CountOnArg,
     /// Look for undefined behaviour: accesses out of bounds or misaligned, uninitialised memory, races, absent lanes,
     /// barriers that not all reach, indices that overflowed (CPU). `memory` leaves out races, and is faster
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "all", value_name = "WHAT")]
@@ -129,6 +137,15 @@ impl RouteArg {
     }
 }
 
+/// What counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CountOnArg {
+    /// The device that runs the program.
+    Device,
+    /// The CPU executor.
+    Cpu,
+}
+
 /// The plan to carry out, with another fraction of approximate warps where one is given.
 fn plan_of(a: &Args) -> Result<Plan, Failure> {
     let mut plan = read_plan(a.plan.as_deref())?;
@@ -203,6 +220,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             (None, DeviceArg::Cpu) => ReferenceRoute::Cpu,
         },
         count: a.count.then_some(kerf_pass::count::Detail::Values),
+        count_on_cpu: a.count_on == CountOnArg::Cpu,
         memcheck: checks,
         threads: a.threads,
         coroutines: a.coroutines,
