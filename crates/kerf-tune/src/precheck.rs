@@ -3,14 +3,16 @@
 //!
 //! The checks run on the CPU executor, whatever device the search is for. A workload of few threads is checked at its own
 //! sizes. Others are checked at much smaller ones first, then at larger ones while [`BUDGET`] lasts; at what sizes is said.
-use crate::request::TuneRequest;
+use crate::evaluate::WorkerProgram;
 use kerf_exec::ExecError;
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::WorkerProcess;
 use kerf_run::job::{Device, Job, JobError, JobReport};
 use kerf_workload::Workload;
 use kerf_workload::expand::{ConcreteStep, expand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long one run of the checks may last where there is no other result yet.
@@ -82,9 +84,39 @@ impl SanitizerCheck {
     }
 }
 
+/// What is checked.
+#[derive(Debug, Clone)]
+pub struct CheckRequest {
+    /// A job of the program.
+    pub job: Job,
+    /// What it is checked for.
+    pub checks: SanitizeOptions,
+    /// The program of workers.
+    pub program: WorkerProgram,
+}
+
+impl CheckRequest {
+    /// Checks a workload on one input beside what else goes on: the checks are the CPU's work.
+    pub fn start(self, w: Workload, seed: u64) -> RunningCheck {
+        RunningCheck(std::thread::spawn(move || check(&self, &w, seed)))
+    }
+}
+
+/// A check under way.
+pub struct RunningCheck(JoinHandle<Result<SanitizerCheck, ExecError>>);
+
+impl RunningCheck {
+    /// What it comes to. An error is a fault.
+    pub fn result(self) -> Result<SanitizerCheck, ExecError> {
+        let why = || "the thread of the checks failed".into();
+        let result = self.0.join();
+        result.unwrap_or_else(|_| Ok(SanitizerCheck::Not { why: why() }))
+    }
+}
+
 /// One run of the checks: a report, or none where it did not end.
 fn one(
-    request: &TuneRequest,
+    request: &CheckRequest,
     seed: u64,
     overrides: &[(String, i64)],
     limit: Duration,
@@ -95,6 +127,8 @@ fn one(
         memcheck: Some(request.checks),
         overrides: overrides.to_vec(),
         reference: false,
+        count: None,
+        save: None,
         baseline: false,
         warmup: 0,
         repeats: 1,
@@ -169,7 +203,7 @@ fn launched_threads(w: &Workload) -> u64 {
 }
 
 /// Checks the program on one input. An error is a fault, which stops the search.
-pub fn check(request: &TuneRequest, w: &Workload, seed: u64) -> Result<SanitizerCheck, ExecError> {
+pub fn check(request: &CheckRequest, w: &Workload, seed: u64) -> Result<SanitizerCheck, ExecError> {
     let smallest = smaller(w, &request.job.overrides, STEPS[0]);
     let less = |(name, value): &(String, i64)| w.sizes.iter().any(|s| s.0 == *name && s.1 > *value);
     let shrinks = smallest.iter().any(less);
@@ -181,7 +215,7 @@ pub fn check(request: &TuneRequest, w: &Workload, seed: u64) -> Result<Sanitizer
 
 /// The result of a run at the workload's own sizes; none where it did not end.
 fn at_own(
-    request: &TuneRequest,
+    request: &CheckRequest,
     seed: u64,
     limit: Duration,
 ) -> Result<Option<SanitizerCheck>, ExecError> {
@@ -197,7 +231,7 @@ fn at_own(
 
 /// At the workload's own sizes, and only where that does not end at smaller ones.
 fn at_own_sizes(
-    request: &TuneRequest,
+    request: &CheckRequest,
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
@@ -207,7 +241,7 @@ fn at_own_sizes(
 
 /// At the smallest sizes first, then at larger ones, the workload's own at last, as far as [`BUDGET`] goes.
 fn from_small_sizes_up(
-    request: &TuneRequest,
+    request: &CheckRequest,
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
@@ -254,7 +288,7 @@ fn from_small_sizes_up(
     Ok(whole.unwrap_or(smaller))
 }
 
-fn at_smaller_sizes(request: &TuneRequest, w: &Workload, seed: u64) -> SanitizerCheck {
+fn at_smaller_sizes(request: &CheckRequest, w: &Workload, seed: u64) -> SanitizerCheck {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
     for step in [1, 2, 4] {
         let sizes = smaller(w, &request.job.overrides, step);

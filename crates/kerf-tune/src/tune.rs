@@ -47,7 +47,7 @@ pub fn tune<'t>(
 ) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
     let tools = request.job.toolchain();
-    let (space, lock) = SearchSpace::prepare(request, &tools, watch)?;
+    let (space, check, lock) = SearchSpace::prepare(request, &tools, watch)?;
     let mut problem = space.problem();
     watch(&space.prepared(&problem));
     let (subject, tunable) = (&space.subject, &space.tunable);
@@ -56,10 +56,10 @@ pub fn tune<'t>(
     // Until the result is written, nobody else writes there.
     let _lock = lock.map_or_else(|| prepare::hold_folder(&request.out), Ok)?;
     let store = space.open_store(request)?;
-    let checked = space.checked_program(request, &store, watch)?;
     let workers = Workers::new(request, subject);
     let counted = CountedProgram::obtain(request, &space);
     let models = SearchModels::new(request, &space, &counted, watch);
+    let checked = space.checked_program(check, request, &store, watch)?;
     let vetoed = models::inform_but(
         &mut problem,
         models.cost.as_ref(),

@@ -5,11 +5,14 @@ use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
+use crate::tune::worker_program;
+use kerf_exec::KernelStats;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::WorkerProcess;
-use kerf_exec::{ExecError, KernelStats};
 use kerf_num::metrics::Rejection;
 use kerf_run::job::{Device, Job, JobError, JobReport, NoReport, Output, OutputVerdict};
+use kerf_tune::precheck::CheckRequest;
+use kerf_workload::Workload;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -341,46 +344,30 @@ fn human(r: &JobReport, name: &str, checked: bool, style: Style) -> String {
     o
 }
 
-/// How long a program is checked before its outputs are compared with a reference.
-const CHECKED: Duration = Duration::from_secs(10);
-
-/// An output that depends on undefined behaviour cannot be accepted: the program is checked first. What cannot be checked,
-/// or not in time, is said.
-fn checked_first(job: &Job) -> Result<(), Failure> {
-    let check = Job {
-        device: Device::Cpu,
-        memcheck: Some(SanitizeOptions::everything()),
-        reference: false,
-        count: None,
-        baseline: false,
-        save: None,
-        warmup: 0,
-        repeats: 1,
-        sample_s: 0.0,
-        energy_s: 0.0,
-        ..job.clone()
+/// An output that depends on undefined behaviour cannot be accepted: the program is checked first. Gives what could not be
+/// checked, or not in time.
+fn checked_first(job: &Job) -> Result<Option<String>, Failure> {
+    // What else is wrong the run itself says.
+    let Ok(workload) = Workload::read(&job.workload, &job.overrides) else {
+        return Ok(None);
     };
-    match in_worker(&check, CHECKED) {
-        Ok(_) => Ok(()),
-        Err(e @ JobError::Exec(ExecError::Fault(_) | ExecError::Undefined { .. })) => {
-            Err(Failure::from(e))
-        }
-        Err(JobError::Worker(why)) => {
-            note(&format!(
-                "warning: the program was not checked for undefined behaviour: {why}"
-            ));
-            Ok(())
-        }
-        // What else is wrong the run itself says.
-        Err(_) => Ok(()),
-    }
+    let request = CheckRequest {
+        job: job.clone(),
+        checks: SanitizeOptions::everything(),
+        program: worker_program()?,
+    };
+    let seed = job.seed.unwrap_or(workload.seed);
+    let checked = request.start(workload, seed).result();
+    let checked = checked.map_err(JobError::Exec)?;
+    Ok(checked.gap())
 }
 
 /// Runs the command: 0 if all outputs are accepted, 1 if the reference rejects one.
 pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32, Failure> {
-    if job.reference && job.memcheck.is_none() {
-        checked_first(job)?;
-    }
+    let gap = match job.reference && job.memcheck.is_none() {
+        true => checked_first(job)?,
+        false => None,
+    };
     let r = match in_worker(job, Duration::from_secs_f64(limit_s)) {
         Err(e @ JobError::Worker(_)) => {
             // A damaged source kills the worker as well, and then no kernel is to blame.
@@ -389,7 +376,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
         }
         r => r?,
     };
-    for w in &r.warnings {
+    for w in gap.iter().chain(&r.warnings) {
         note(&format!("warning: {w}"));
     }
     match format {

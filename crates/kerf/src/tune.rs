@@ -69,7 +69,7 @@ fn approx(a: &Args, strategy: &str) -> Result<Option<Approx>, Failure> {
     }))
 }
 
-fn worker_program() -> Result<WorkerProgram, Failure> {
+pub(crate) fn worker_program() -> Result<WorkerProgram, Failure> {
     let path = std::env::current_exe()
         .map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
     Ok(WorkerProgram {

@@ -10,7 +10,7 @@ use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::models::{self, Predictions};
-use crate::precheck::{self, SanitizerCheck};
+use crate::precheck::{CheckRequest, RunningCheck, SanitizerCheck};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
 use crate::request::TuneRequest;
@@ -74,18 +74,16 @@ pub(super) struct SearchSpace {
     pub input: Input,
     /// What a reader should know of the shapes of launches.
     pub shape_notes: Vec<String>,
-    /// What the check for undefined behaviour came to, where it ran.
-    checked: Option<SanitizerCheck>,
 }
 
 impl SearchSpace {
-    /// Compiles and checks the program, and finds what can be chosen; with the lock of the result folder, where that wrote
-    /// there.
+    /// Compiles and checks the program, and finds what can be chosen; with the check for undefined behaviour, where this
+    /// command makes one, and the lock of the result folder, where that wrote there.
     pub fn prepare(
         request: &TuneRequest,
         tools: &Toolchain,
         watch: &mut Watch,
-    ) -> Result<(SearchSpace, Option<FolderLock>), TuneError> {
+    ) -> Result<(SearchSpace, Option<ProgramCheck>, Option<FolderLock>), TuneError> {
         let subject = Subject::load(&request.job.workload, &request.job.overrides, tools)?;
         let acceptance = Acceptance::new(request, &subject)?;
         let input = Input {
@@ -100,7 +98,7 @@ impl SearchSpace {
         };
         let checked = match request.resume {
             true => None,
-            false => Some(check(request, &subject, &input, watch)?),
+            false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
         };
         let mut lock = None;
         let (tunable, shape_notes) = match request.launch {
@@ -116,9 +114,8 @@ impl SearchSpace {
             acceptance,
             input,
             shape_notes,
-            checked,
         };
-        Ok((space, lock))
+        Ok((space, checked, lock))
     }
 
     /// The search problem, before models say anything of it.
@@ -148,17 +145,22 @@ impl SearchSpace {
     /// the store.
     pub fn checked_program(
         &self,
+        begun: Option<ProgramCheck>,
         request: &TuneRequest,
         store: &Store,
         watch: &mut Watch,
     ) -> Result<SanitizerCheck, TuneError> {
-        let known = match &self.checked {
-            Some(c) => Some(c.clone()),
+        let known: Option<SanitizerCheck> = match begun {
+            Some(_) => None,
             None => store.kept(store::CHECKED)?,
         };
-        let checked = match known {
-            Some(c) => c,
-            None => check(request, &self.subject, &self.input, watch)?,
+        let checked = match (known, begun) {
+            (Some(c), _) => c,
+            (None, Some(begun)) => begun.end(watch)?,
+            (None, None) => {
+                let begun = ProgramCheck::begin(request, &self.subject, &self.input, watch)?;
+                begun.end(watch)?
+            }
         };
         store.keep(store::CHECKED, &checked)?;
         Ok(checked)
@@ -204,22 +206,47 @@ pub(super) fn hold_folder(out: &Path) -> Result<FolderLock, TuneError> {
     Ok(FolderLock::take(out)?)
 }
 
-/// Checks the program, and says what that came to.
-fn check(
-    request: &TuneRequest,
-    subject: &Subject,
-    input: &Input,
-    watch: &mut Watch,
-) -> Result<SanitizerCheck, TuneError> {
-    let checked = precheck::check(request, &subject.workload, input.seed);
-    let c = checked.map_err(TuneError::Undefined)?;
-    match (&c, c.gap()) {
-        (SanitizerCheck::Not { .. }, Some(gap)) => watch(&TuneEvent::Warning(&gap)),
-        (_, Some(gap)) => watch(&TuneEvent::Note(&gap)),
-        (_, None) => {}
+/// The check of the program for undefined behaviour.
+pub(super) enum ProgramCheck {
+    Done(SanitizerCheck),
+    /// On the CPU, while a GPU counts and measures.
+    Running(RunningCheck),
+}
+
+impl ProgramCheck {
+    /// Begins it. Where the search needs the CPU too, it ends here.
+    fn begin(
+        request: &TuneRequest,
+        subject: &Subject,
+        input: &Input,
+        watch: &mut Watch,
+    ) -> Result<ProgramCheck, TuneError> {
+        let check = CheckRequest {
+            job: request.job.clone(),
+            checks: request.checks,
+            program: request.program.clone(),
+        };
+        let begun = ProgramCheck::Running(check.start(subject.workload.clone(), input.seed));
+        match request.job.device {
+            Device::Cuda => Ok(begun),
+            Device::Cpu => Ok(ProgramCheck::Done(begun.end(watch)?)),
+        }
     }
-    c.notes().iter().for_each(|n| watch(&TuneEvent::Note(n)));
-    Ok(c)
+
+    /// What it came to, which is said.
+    fn end(self, watch: &mut Watch) -> Result<SanitizerCheck, TuneError> {
+        let c = match self {
+            ProgramCheck::Done(c) => return Ok(c),
+            ProgramCheck::Running(check) => check.result().map_err(TuneError::Undefined)?,
+        };
+        match (&c, c.gap()) {
+            (SanitizerCheck::Not { .. }, Some(gap)) => watch(&TuneEvent::Warning(&gap)),
+            (_, Some(gap)) => watch(&TuneEvent::Note(&gap)),
+            (_, None) => {}
+        }
+        c.notes().iter().for_each(|n| watch(&TuneEvent::Note(n)));
+        Ok(c)
+    }
 }
 
 /// Strategies that refuse the problem do so before anything ran.
