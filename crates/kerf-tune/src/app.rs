@@ -45,6 +45,9 @@ use std::time::{Duration, Instant};
 use values::ValueSource;
 use weighted::Weighted;
 
+/// What the tolerance bounds where nobody says: values near zero, of which an application's output has many, decide nothing.
+pub const DEFAULT_METRIC: Metric = Metric::RelLinf;
+
 /// A candidate may take this many times as long as the program itself, and some seconds.
 const PATIENCE: f64 = 10.0;
 /// Kernels are compiled in them, beside whatever else the machine does.
@@ -228,7 +231,7 @@ fn warnings(request: &AppRequest, outcome: &SearchOutcome) -> Vec<String> {
     {
         warnings.push(format!(
             "numbers near zero may decide the relative error ({worst}): --floor X measures smaller numbers against X, \
-             --metric rel_l2 looks at all numbers together"
+             --metric rel_linf measures them against the largest of their array"
         ));
     }
     warnings.push(
@@ -260,6 +263,7 @@ fn assemble(
         numbers: original.reference.floats.len(),
         counts: Some(original.counts),
         checked: Some(checked),
+        arrays: original.reference.scales(),
         metric: request.metric,
         tolerance: request.tolerance,
         reference: "the output of the original program".into(),

@@ -335,17 +335,11 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
 /// `kerf tune --app` in a folder.
 fn tune(dir: &Path, app: &str, more: &[&str]) -> Output {
     kerf()
-        .args([
-            "tune",
-            "--app",
-            app,
-            "--tolerance",
-            "1e-5",
-            "--budget",
-            "6",
-            "--out",
-        ])
-        .arg(dir.join("out"))
+        .args(["tune", "--app", app, "--tolerance", "1e-5", "--budget", "6"])
+        .args(match more.contains(&"--out") {
+            true => &[][..],
+            false => &["--out", "out"],
+        })
         .args(more)
         .current_dir(dir)
         .output()
@@ -472,6 +466,30 @@ fn applications_that_cannot_be_tuned_are_told_why() {
             "{app}: {t}"
         );
     }
+}
+
+#[test]
+fn values_near_zero_do_not_decide_on_an_application() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "faint");
+    let tuned = |more: &[&str]| -> serde_json::Value {
+        let r = tune(dir.path(), "./faint", more);
+        assert!(r.status.success(), "{}", text(&r));
+        serde_json::from_slice(&r.stdout).expect("JSON")
+    };
+    let by_scale = tuned(&["--format", "json"]);
+    assert_eq!(by_scale["verdict"], "tuned", "{by_scale:#}");
+    assert_eq!(by_scale["metric"], "rel_linf", "{by_scale:#}");
+    let array = &by_scale["arrays"][0];
+    assert_eq!(array["name"], "allocation #2", "{by_scale:#}");
+    assert_eq!(array["scale"], 1.0, "{by_scale:#}");
+    // Relative to each value, the product has to stay as it is.
+    let each = tuned(&["--format", "json", "--metric", "max_rel", "--out", "each"]);
+    let speedup = |v: &serde_json::Value| v["speedup"].as_f64().expect("a time");
+    assert!(
+        speedup(&by_scale) > 1.5 * speedup(&each),
+        "{by_scale:#}{each:#}"
+    );
 }
 
 #[test]

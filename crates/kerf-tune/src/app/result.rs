@@ -1,4 +1,5 @@
 //! What the tuner of applications gives.
+use super::values::ArrayScale;
 use crate::front::FrontPoint;
 use crate::precheck::SanitizerCheck;
 use kerf_num::Metric;
@@ -68,7 +69,10 @@ pub struct AppResult {
     /// What the check for undefined behaviour before the search came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<SanitizerCheck>,
-    /// Measure.
+    /// Arrays that were compared, each by itself, with their scales; the first hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrays: Vec<ArrayScale>,
+    /// Measure; of the arrays, the worst counts.
     pub metric: Metric,
     /// Bound.
     pub tolerance: f64,

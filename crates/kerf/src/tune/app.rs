@@ -56,6 +56,14 @@ fn stem(command: &str) -> String {
         .collect()
 }
 
+/// A metric, with what it means where it is the default of applications.
+fn in_words(metric: Metric) -> String {
+    match metric {
+        Metric::RelLinf => "rel_linf: the largest error over the largest value of its array".into(),
+        other => other.to_string(),
+    }
+}
+
 fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     let mut t = String::new();
     let head = match r.verdict.as_str() {
@@ -65,7 +73,10 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     t += &format!("{}: {head} ({})\n", style.bold(&r.command), r.time_by);
     t += &format!(
         "error {:.3e} ({}; tolerance {:e}) against {}\n",
-        r.error, r.metric, r.tolerance, r.reference
+        r.error,
+        in_words(r.metric),
+        r.tolerance,
+        r.reference
     );
     let counts = r
         .counts
@@ -143,8 +154,9 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
 fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
     if metric.more_is_better() {
         return Err(
-            Failure::new(format!("{metric} is not for applications yet"))
-                .help("use a metric of which less is better, e.g. max_rel, max_abs or rel_l2"),
+            Failure::new(format!("{metric} is not for applications yet")).help(
+                "use a metric of which less is better, e.g. rel_linf, max_rel, max_abs or rel_l2",
+            ),
         );
     }
     let other = [
@@ -291,7 +303,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     let tolerance = a.tolerance.ok_or_else(|| {
         Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
     })?;
-    let metric = a.metric.unwrap_or(Metric::MaxRel);
+    let metric = a.metric.unwrap_or(app::DEFAULT_METRIC);
     check(&a, metric)?;
     let request = request(a, command, tolerance, metric)?;
     let mut progress = Progress::new(request.budget, tolerance);

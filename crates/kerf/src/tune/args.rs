@@ -77,8 +77,9 @@ pub struct Args {
     /// that with every math call approximate.
     #[arg(long, value_name = "R", conflicts_with_all = ["tolerance", "qos"], allow_negative_numbers = true, value_parser = parse_part)]
     pub(super) qos_ratio: Option<f64>,
-    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr,
-    /// ssim or bp; by default the workload's, or max_rel.
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, rel_linf, mean_rel, digits,
+    /// psnr, ssim or bp; by default the workload's, or max_rel, and with --app rel_linf (the largest error over the
+    /// largest value of its array).
     #[arg(long, value_name = "M")]
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
