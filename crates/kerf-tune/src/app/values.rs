@@ -106,7 +106,7 @@ impl Values {
     /// Where the numbers of each array lie.
     pub(super) fn ranges(&self) -> Vec<Range<usize>> {
         if self.arrays.is_empty() {
-            return vec![0..self.floats.len()];
+            return std::iter::once(0..self.floats.len()).collect();
         }
         let mut at = 0;
         let range = |a: &OutputArray| {

@@ -64,6 +64,41 @@ fn in_words(metric: Metric) -> String {
     }
 }
 
+/// How candidates were evaluated, and what the program itself says of the plan.
+fn evaluated(r: &AppResult) -> String {
+    let mut t = String::new();
+    if let Some(replay) = &r.replay {
+        let how = match (&replay.used, &replay.why_not) {
+            (true, _) => "replays of one recorded run".into(),
+            (false, Some(why)) => format!("runs of the program ({why})"),
+            (false, None) => "runs of the program".into(),
+        };
+        let rate = r.evaluations_per_minute;
+        let rate = rate.map_or_else(String::new, |n| format!("; {n:.0} evaluations a minute"));
+        t += &format!("evaluated by {how}{rate}\n");
+    }
+    let Some(c) = &r.confirmed else {
+        return t;
+    };
+    if let Some(error) = c.error {
+        let runs = c.runs;
+        t += &format!("confirmed by {runs} runs of the program, error at most {error:.3e}\n");
+    }
+    for v in &c.validated {
+        if let Some(error) = v.error {
+            let (command, numbers) = (&v.command, v.numbers);
+            t += &format!("validated with {command}: error {error:.3e} ({numbers} numbers)\n");
+        }
+    }
+    if let (n @ 1.., Some(first)) = (c.rejected.len(), c.rejected.first()) {
+        t += &format!(
+            "faster plans that the program did not confirm: {n}; the first: {}\n",
+            first.why
+        );
+    }
+    t
+}
+
 fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     let mut t = String::new();
     let head = match r.verdict.as_str() {
@@ -89,6 +124,7 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         r.failed,
         r.ended.words()
     );
+    t += &evaluated(r);
     t += &format!(
         "\nkernels, by {} (--kernels chooses others):\n",
         r.kernels_by
@@ -223,6 +259,10 @@ fn request(
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
         require,
+        program: super::worker_program()?.path,
+        replay: !a.no_replay,
+        record_limit: (a.record_limit * (1u64 << 30) as f64) as u64,
+        validate_with: a.validate_with,
         most: a.max_time.map(Duration::from_secs_f64),
         command,
     })
@@ -286,6 +326,16 @@ impl Progress {
                 self.status(*n, &format!("error {error:.3e}{t}{b}"));
             }
             AppEvent::Evaluated(n, Err(why), _) => self.status(*n, &format!("failed: {why}")),
+            AppEvent::Replayed(calls, bytes, seconds) => progress::line(&format!(
+                "candidates are replayed from the recorded run: {calls} calls, {:.1} MB, {seconds:.3} s each",
+                *bytes as f64 / 1e6
+            )),
+            AppEvent::Rejected(speedup, why) => {
+                self.best = None;
+                progress::line(&format!(
+                    "the program does not confirm a plan that is {speedup:.3} times as fast: {why}"
+                ));
+            }
             AppEvent::Alone(name) => {
                 self.best = None;
                 progress::line(&format!("{name} alone:"));
