@@ -569,6 +569,29 @@ fn what_cannot_be_replayed_restarts_the_program_by_name() {
 }
 
 #[test]
+fn a_replay_that_fails_or_gives_other_bits_restarts_the_program() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let pattern = ["--stdout-pattern", r"^(\S+)"];
+    for (app, more, why) in [
+        ("pointers", &[][..], "the replay failed: "),
+        (
+            "lost",
+            &pattern,
+            "gives other bits than the program: copy 2 of 2 to the host",
+        ),
+    ] {
+        build(dir.path(), app);
+        let out = format!("{app}-tuned");
+        let more: Vec<&str> = more.iter().copied().chain(["--out", &out]).collect();
+        let v = result(dir.path(), &format!("./{app}"), &more);
+        assert_eq!(v["verdict"], "tuned", "{v:#}");
+        assert_eq!(v["replay"]["used"], false, "{v:#}");
+        let said = v["replay"]["why_not"].as_str().expect("a reason");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
 fn a_plan_is_good_only_where_the_program_confirms_it() {
     let dir = tempfile::tempdir().expect("a folder");
     build(dir.path(), "replayed");

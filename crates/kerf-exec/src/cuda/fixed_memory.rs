@@ -89,9 +89,14 @@ impl CudaFixedMemory {
                 }
             }
         }
-        // SAFETY: memory that was just mapped, or that nobody has.
-        let r = unsafe { sys::cuMemsetD8_v2(at, 0, bytes.max(1)) };
-        check("clearing memory", r)
+        // Streams that do not wait for the default one must find it cleared.
+        // SAFETY: memory that was just mapped, or that nobody has; the default stream.
+        unsafe {
+            let r = sys::cuMemsetD8_v2(at, 0, bytes.max(1));
+            check("clearing memory", r)?;
+            let r = sys::cuStreamSynchronize(std::ptr::null_mut());
+            check("clearing memory", r)
+        }
     }
 
     /// Memory at the next address.
