@@ -9,6 +9,9 @@ use std::path::PathBuf;
 /// Bytes of copies that are kept where `KERF_REPLAY_LIMIT` does not say.
 const LIMIT: u64 = 4 << 30;
 
+/// A mark: more than one process has begun a record in the folder.
+const SEVERAL: &str = "several";
+
 /// A record that is written.
 pub struct Recorder {
     folder: PathBuf,
@@ -38,26 +41,39 @@ impl Recorder {
     /// Begins, in a folder that is made if it is not there.
     fn start(folder: PathBuf, limit: u64) -> Result<Recorder, CallFailure> {
         std::fs::create_dir_all(&folder).map_err(failure(&folder))?;
-        // What another process of the same command has begun is not continued: which of them is the program is not known.
-        let is_first = !folder.join(CALLS).exists();
-        let open = |name: &str| {
-            let path = folder.join(name);
-            let file = File::create(&path).map_err(failure(&path))?;
-            Ok::<_, CallFailure>(BufWriter::new(file))
+        // Which of several processes is the program is not known. The first may still write its files: the others write
+        // none, and leave a mark that it finds at its end.
+        let calls = folder.join(CALLS);
+        let (calls, data) = match File::create_new(&calls) {
+            Ok(file) => (file, folder.join(DATA)),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                let mark = folder.join(SEVERAL);
+                File::create(&mark).map_err(failure(&mark))?;
+                let nowhere = PathBuf::from("/dev/null");
+                let file = File::create(&nowhere).map_err(failure(&nowhere))?;
+                (file, nowhere)
+            }
+            Err(e) => return Err(failure(&calls)(e)),
         };
+        let data = File::create(&data).map_err(failure(&data))?;
         let mut recorder = Recorder {
-            data: open(DATA)?,
-            calls: open(CALLS)?,
+            data: BufWriter::new(data),
+            calls: BufWriter::new(calls),
             folder,
             written: 0,
             limit,
             count: 0,
             refused: Vec::new(),
         };
-        if !is_first {
-            recorder.refuse("the command starts more than one program that uses the device");
-        }
+        recorder.refuse_several();
         Ok(recorder)
+    }
+
+    /// Refuses a record of which other processes were to write one too.
+    fn refuse_several(&mut self) {
+        if self.folder.join(SEVERAL).exists() {
+            self.refuse("the command starts more than one program that uses the device");
+        }
     }
 
     /// The run cannot be replayed, for this reason.
@@ -121,6 +137,7 @@ impl Recorder {
 
     /// Writes the index, which is given what the record has: why it is refused, its calls, its bytes.
     pub fn finish(mut self, index: impl FnOnce(Vec<String>, u64, u64) -> RecordIndex) {
+        self.refuse_several();
         if let Err(e) = self.data.flush().and_then(|()| self.calls.flush()) {
             self.refuse(&format!("{}: {e}", self.folder.display()));
         }
@@ -156,6 +173,13 @@ mod tests {
         // A second process of the same command.
         let second = Recorder::start(folder.clone(), 1).expect("a folder");
         assert!(!second.is_complete());
+        // The first, which has not ended, finds the mark and has its files.
+        r.refused.clear();
+        r.refuse_several();
+        assert!(!r.is_complete());
+        r.data.flush().expect("written");
+        let bytes = std::fs::metadata(folder.join(DATA)).expect("a file").len();
+        assert_eq!(bytes, 1 << 20);
         std::fs::remove_dir_all(folder).expect("removed");
     }
 }
