@@ -6,6 +6,7 @@ mod context;
 mod directed;
 mod entries;
 mod fault;
+mod fixed_memory;
 mod flush;
 mod heap;
 mod intrinsics;

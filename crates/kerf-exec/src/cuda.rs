@@ -6,6 +6,7 @@ mod code;
 mod device_memory;
 mod driver;
 mod entries;
+mod fixed_memory;
 mod graph;
 mod raw;
 mod stream;

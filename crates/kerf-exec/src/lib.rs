@@ -9,7 +9,9 @@ pub mod compare;
 pub mod cpu;
 pub mod cuda;
 pub mod digest;
+pub mod fixed_range;
 pub mod raw;
+pub mod replay;
 pub mod shadow_space;
 pub mod worker;
 

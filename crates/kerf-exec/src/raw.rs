@@ -101,6 +101,15 @@ pub trait RawDevice {
     ) -> Result<u32, ExecError>;
     /// Memory.
     fn alloc(&mut self, bytes: usize, place: MemoryPlace) -> Result<u64, ExecError>;
+    /// Takes device memory from a range of addresses that is the same in every process
+    /// ([`crate::fixed_range`]), from now on, and from `first` on.
+    fn fix_addresses(&mut self, first: u64) -> Result<(), ExecError>;
+    /// Zeroed device memory at an address that [`RawDevice::alloc`] gave in another process.
+    fn alloc_at(&mut self, address: u64, bytes: usize) -> Result<(), ExecError>;
+    /// The first address of the range that was never given out; 0 without a range.
+    fn fixed_end(&self) -> u64;
+    /// Forgets all loaded programs: their numbers begin again at 0.
+    fn unload(&mut self) -> Result<(), ExecError>;
     /// Gives memory back.
     fn free(&mut self, address: u64, bytes: usize, place: MemoryPlace) -> Result<(), ExecError>;
     /// Tells the device of host memory that the application allocated itself.

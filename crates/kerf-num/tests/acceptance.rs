@@ -112,6 +112,7 @@ fn by_formula(metric: Metric, got: &[f64], reference: &[f64]) -> f64 {
         Metric::MaxUlp => largest(&|g, r| (g - r).abs() / ulp(r)),
         Metric::Rms => (sum(&|g, r| (g - r) * (g - r)) / n).sqrt(),
         Metric::RelL2 => (sum(&|g, r| (g - r) * (g - r)) / sum(&|_, r| r * r)).sqrt(),
+        Metric::RelLinf => largest(&|g, r| (g - r).abs()) / largest(&|_, r| r.abs()),
         Metric::MeanRel => sum(&|g, r| (g - r).abs() / r.abs()) / n,
         other => unreachable!("{other} is no formula over elements"),
     }
@@ -192,8 +193,8 @@ proptest! {
     fn every_measure_decides_as_its_formula(
         pairs in prop::collection::vec((8i32..64, -4i32..5), 1..10),
         metric in prop::sample::select(vec![
-            Metric::MaxRel, Metric::MaxAbs, Metric::MaxUlp, Metric::Rms, Metric::RelL2, Metric::MeanRel, Metric::Digits,
-            Metric::Bp,
+            Metric::MaxRel, Metric::MaxAbs, Metric::MaxUlp, Metric::Rms, Metric::RelL2, Metric::RelLinf, Metric::MeanRel,
+            Metric::Digits, Metric::Bp,
         ]),
         tolerance in 0.0f64..2.0,
     ) {

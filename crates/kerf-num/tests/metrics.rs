@@ -273,8 +273,8 @@ fn metric_names_go_both_ways() {
         }
     }
     let names = [
-        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "mean_rel", "digits", "psnr",
-        "ssim", "bp",
+        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "rel_linf", "mean_rel",
+        "digits", "psnr", "ssim", "bp",
     ];
     for (metric, name) in Metric::ALL.into_iter().zip(names) {
         assert_eq!(metric.to_string(), name);
@@ -284,6 +284,20 @@ fn metric_names_go_both_ways() {
         assert_eq!(Metric::deserialize(read), Ok(metric));
     }
     assert!("worst".parse::<Metric>().is_err());
+}
+
+#[test]
+fn values_near_zero_do_not_decide_the_error_by_the_largest() {
+    let exact: Vec<Dd> = [1e-308, 2.0, 0.0].map(Dd::from).to_vec();
+    let report = compare(&[0.0, 2.0, 1e-9], &exact, Format::F64, None).unwrap();
+    assert!(report.value(Metric::MaxRel, 1.0) > 0.4);
+    assert_eq!(report.value(Metric::RelLinf, 1.0), 5e-10);
+    // Nothing but zeros: the floor stands for the scale, and no error is no error.
+    let zeros = [Dd::from(0.0)];
+    let same = compare(&[0.0], &zeros, Format::F64, None).unwrap();
+    assert_eq!(same.value(Metric::RelLinf, 1.0), 0.0);
+    let off = compare(&[1e-9], &zeros, Format::F64, Some(1.0)).unwrap();
+    assert_eq!(off.value(Metric::RelLinf, 1.0), 1e-9);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use kerf_exec::cpu::SanitizeOptions;
 use kerf_pass::{Plan, SiteFormat};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which allocations are held how.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -91,22 +91,30 @@ fn cache() -> Option<PathBuf> {
     own.or(xdg).or(home).map(|p| p.join("programs"))
 }
 
+/// A plan by its file, and the formats of allocations beside it; nothing changes without a file.
+pub fn read_plan(path: Option<&Path>) -> Result<(Plan, Buffers), CallFailure> {
+    let Some(path) = path else {
+        return Ok((Plan::default(), Buffers::default()));
+    };
+    let bad =
+        |e: String| CallFailure::new(code::UNKNOWN, format!("KERF_PLAN={}: {e}", path.display()));
+    let buffers = match std::fs::read_to_string(path.with_file_name("buffers.json")) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| bad(format!("buffers.json: {e}")))?,
+        Err(_) => Buffers::default(),
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let plan = Plan::parse(&text).map_err(|e| bad(e.to_string()))?;
+    Ok((plan, buffers))
+}
+
 /// Reads the environment, and the files that it names.
 pub fn configure() -> Result<Config, CallFailure> {
-    let mut buffers = Buffers::default();
-    let plan = match var("KERF_PLAN") {
-        None => Plan::default(),
-        Some(path) => {
-            let bad = |e: String| CallFailure::new(code::UNKNOWN, format!("KERF_PLAN={path}: {e}"));
-            let beside = PathBuf::from(&path).with_file_name("buffers.json");
-            if let Ok(text) = std::fs::read_to_string(beside) {
-                buffers =
-                    serde_json::from_str(&text).map_err(|e| bad(format!("buffers.json: {e}")))?;
-            }
-            let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
-            Plan::parse(&text).map_err(|e| bad(e.to_string()))?
-        }
-    };
+    configure_with_plan(var("KERF_PLAN").map(PathBuf::from).as_deref())
+}
+
+/// Reads the environment but for its plan.
+pub fn configure_with_plan(plan: Option<&Path>) -> Result<Config, CallFailure> {
+    let (plan, buffers) = read_plan(plan)?;
     Ok(Config {
         device: var("KERF_DEVICE").unwrap_or_else(|| "cpu".into()),
         plan,

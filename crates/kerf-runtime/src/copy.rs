@@ -3,6 +3,7 @@ use crate::call::call;
 use crate::error::{CallFailure, code};
 use crate::held;
 use crate::memory::{Extent, Pitched};
+use crate::replay::hooks;
 use crate::state::{State, tracing};
 use kerf_exec::raw::Rectangle;
 use std::ffi::c_void;
@@ -44,9 +45,11 @@ pub fn line(
     }
     let to_host = is_to_host(s, to, from, kind);
     let tracing = s.trace.as_ref().is_some_and(|t| t.keeps_copies());
+    let wait = wait || tracing && to_host || hooks::is_download(s, to, from);
     if !held::copy(s, to, from, bytes, stream)? {
-        s.on_device(|d| d.copy(to, from, bytes, stream, wait || tracing && to_host))?;
+        s.on_device(|d| d.copy(to, from, bytes, stream, wait))?;
     }
+    hooks::copied(s, to, from, bytes, stream);
     tracing::moved(s, to, from, bytes);
     if tracing && to_host {
         tracing::copied(s, to, from, bytes)?;
@@ -114,7 +117,7 @@ fn rows(
     if r.width == 0 || r.rows == 0 {
         return Ok(());
     }
-    if s.watched() || held::is_held(s, r.to) || held::is_held(s, r.from) {
+    if s.watched() || hooks::is_recording(s) || held::is_held(s, r.to) || held::is_held(s, r.from) {
         return (0..r.rows).try_for_each(|i| {
             let (to, from) = ((i * r.to_pitch) as u64, (i * r.from_pitch) as u64);
             line(s, r.to + to, r.from + from, r.width, kind, stream, wait)
@@ -251,10 +254,24 @@ pub fn fill(
         _ => {}
     }
     tracing::filled(s, to, value as u8, bytes);
-    match held::fill(s, to, value as u8, bytes, stream)? {
-        true => Ok(()),
-        false => s.on_device(|d| d.fill(to, value as u8, bytes, stream)),
+    if !held::fill(s, to, value as u8, bytes, stream)? {
+        s.on_device(|d| d.fill(to, value as u8, bytes, stream))?;
     }
+    hooks::filled(s, to, value as u8, bytes, stream);
+    Ok(())
+}
+
+/// Fills a line of 32-bit words.
+pub fn fill_words(s: &mut State, to: u64, value: u32, count: usize) -> Result<(), CallFailure> {
+    if held::is_held(s, to) {
+        return Err(CallFailure::new(
+            code::NOT_SUPPORTED,
+            "a buffer that the plan holds in another format",
+        ));
+    }
+    s.on_device(|d| d.fill_words(to, value, count, 0))?;
+    hooks::filled_words(s, to, value, count);
+    Ok(())
 }
 
 #[unsafe(no_mangle)]

@@ -94,12 +94,8 @@ calls! {
         crate::copy::line(s, to, from, n, 3, 0, true);
     kerf_cuMemsetD8_v2 as "cuMemsetD8" (to: u64, value: u8, n: usize) |s|
         crate::copy::fill(s, to, i32::from(value), n, 0);
-    kerf_cuMemsetD32_v2 as "cuMemsetD32" (to: u64, value: u32, n: usize) |s| {
-        if crate::held::is_held(s, to) {
-            return Err(CallFailure::new(code::NOT_SUPPORTED, "a buffer that the plan holds in another format"));
-        }
-        s.on_device(|d| d.fill_words(to, value, n, 0))
-    };
+    kerf_cuMemsetD32_v2 as "cuMemsetD32" (to: u64, value: u32, n: usize) |s|
+        crate::copy::fill_words(s, to, value, n);
     kerf_cuGetErrorString as "cuGetErrorString" (c: i32, to: *mut *const c_char) |_s| put(to, text(c).as_ptr());
     kerf_cuGetErrorName as "cuGetErrorName" (c: i32, to: *mut *const c_char) |_s| put(to, name(c).as_ptr());
     kerf_cuProfilerStart as "cuProfilerStart" () |_s| Ok(());

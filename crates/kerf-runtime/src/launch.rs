@@ -1,8 +1,10 @@
 //! Launches.
 use crate::call::call;
 use crate::error::{CallFailure, code};
+use crate::launch_request::LaunchRequest;
 use crate::register::Dim3;
 use crate::registered::Ready;
+use crate::replay::hooks;
 use crate::state::{State, tracing};
 use crate::{held, managed, recording, watch};
 use kerf_exec::raw::RawLaunch;
@@ -93,7 +95,7 @@ fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), CallFailure> {
 }
 
 /// A function by the address of its stub, and the dynamic shared memory that it may have.
-fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), CallFailure> {
+pub fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), CallFailure> {
     let invalid = || CallFailure::from(code::INVALID_DEVICE_FUNCTION);
     let f = s.functions.get(&function).ok_or_else(invalid)?;
     if let Some(r) = &f.ready {
@@ -130,6 +132,13 @@ fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), CallFailu
     Ok((r, limit))
 }
 
+/// The parameters of a function by the address of its stub.
+pub fn parameters(s: &mut State, function: usize) -> Result<Vec<ParamKind>, CallFailure> {
+    let (f, _) = ready(s, function)?;
+    let kernel = &s.unit(f.module)?.kernels[f.at];
+    Ok(kernel.params.iter().map(|p| p.kind.clone()).collect())
+}
+
 /// A cooperative grid that the device that the CPU stands for could not hold is refused.
 fn fits(
     s: &mut State,
@@ -145,20 +154,6 @@ fn fits(
         true => Err(code::COOPERATIVE_TOO_LARGE.into()),
         false => Ok(()),
     }
-}
-
-/// A launch that the application asks for.
-struct Request {
-    /// Address of the function's stub.
-    function: usize,
-    grid: [u32; 3],
-    block: [u32; 3],
-    /// One address for each parameter.
-    args: *mut *mut c_void,
-    /// Bytes of dynamic shared memory.
-    shared: usize,
-    stream: u64,
-    cooperative: bool,
 }
 
 /// What a launch's time is taken by.
@@ -198,7 +193,7 @@ impl Timer {
 }
 
 /// Before a launch on the CPU: refuses what cannot run there, and watches the rest.
-fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), CallFailure> {
+fn begin_on_cpu(s: &mut State, f: &Ready, r: &LaunchRequest) -> Result<(), CallFailure> {
     if let Some(why) = &f.refused {
         let why = format!("{} cannot run on the CPU: {why}", f.name());
         return Err(CallFailure::new(code::NOT_SUPPORTED, why));
@@ -216,7 +211,7 @@ fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), CallFailure
 }
 
 /// Launches a function of the application's.
-fn launch(s: &mut State, r: Request) -> Result<(), CallFailure> {
+pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     if !s.functions.contains_key(&r.function) {
         return Err(code::INVALID_DEVICE_FUNCTION.into());
     }
@@ -236,13 +231,13 @@ fn launch(s: &mut State, r: Request) -> Result<(), CallFailure> {
     if let Some(Ok(u)) = &s.units[f.module].loaded {
         let k = &u.kernels[f.at];
         held::arguments(s, u, k, &mut pointers, &mut moved)?;
-        info = watched.then(|| k.clone());
+        info = (watched || hooks::is_recording(s)).then(|| k.clone());
     }
     let mut lambda_value = f.lambda.unwrap_or_default();
     if f.lambda.is_some() {
         pointers.push((&raw mut lambda_value).cast());
     }
-    if let Some(k) = &info {
+    if let Some(k) = info.as_ref().filter(|_| watched) {
         learn(s, k, &pointers);
         let shape = (r.grid, r.block, r.shared);
         recording::before(s, f.module, k, shape, &pointers)?;
@@ -278,6 +273,9 @@ fn launch(s: &mut State, r: Request) -> Result<(), CallFailure> {
         recording::after(s)?;
     }
     print(&printed?);
+    if let Some(k) = &info {
+        hooks::launched(s, k, &r);
+    }
     Ok(())
 }
 
@@ -293,7 +291,7 @@ unsafe extern "C" fn cudaLaunchKernel(
     call("cudaLaunchKernel", |s| {
         launch(
             s,
-            Request {
+            LaunchRequest {
                 function: function as usize,
                 grid: grid.into(),
                 block: block.into(),
@@ -318,7 +316,7 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
     call("cudaLaunchCooperativeKernel", |s| {
         launch(
             s,
-            Request {
+            LaunchRequest {
                 function: function as usize,
                 grid: grid.into(),
                 block: block.into(),
@@ -377,7 +375,7 @@ unsafe extern "C" fn cudaLaunchKernelExC(
         }
         launch(
             s,
-            Request {
+            LaunchRequest {
                 function: function as usize,
                 grid: c.grid.into(),
                 block: c.block.into(),

@@ -5,7 +5,8 @@
 //! device is behind [`kerf_exec::raw::RawDevice`]. Names and types are CUDA's C interface.
 //!
 //! This library is a program's part, not a tool's: it reads the environment and writes to standard error.
-//! `KERF_DEVICE` is `cpu` or `cuda`, `KERF_PLAN` a plan (with `buffers.json` beside it), `KERF_TRACE` a folder for what a run did.
+//! `KERF_DEVICE` is `cpu` or `cuda`, `KERF_PLAN` a plan (with `buffers.json` beside it), `KERF_TRACE` a folder for what a run did,
+//! `KERF_REPLAY_RECORD` a folder for a record of it that can be replayed.
 #![warn(missing_docs)]
 #![allow(non_snake_case, clippy::too_many_arguments)] // CUDA's names and signatures
 
@@ -19,6 +20,7 @@ mod error;
 mod function;
 mod held;
 mod launch;
+mod launch_request;
 mod load;
 mod managed;
 mod memory;
@@ -27,6 +29,7 @@ mod record;
 mod recording;
 mod register;
 mod registered;
+mod replay;
 mod state;
 mod stream;
 mod symbol;

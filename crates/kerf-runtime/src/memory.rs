@@ -1,6 +1,7 @@
 //! Memory: allocating, freeing, asking.
 use crate::call::{call, put};
 use crate::error::{CallFailure, code};
+use crate::replay::hooks;
 use crate::state::{Allocation, State, tracing};
 use kerf_exec::raw::MemoryPlace;
 use std::ffi::c_void;
@@ -12,6 +13,18 @@ const PITCH: usize = 512;
 pub fn alloc(s: &mut State, bytes: usize, place: MemoryPlace) -> Result<u64, CallFailure> {
     let address = s.on_device(|d| d.alloc(bytes, place))?;
     s.allocated += 1;
+    note(s, address, bytes, place)?;
+    hooks::allocated(s, address, bytes, place);
+    Ok(address)
+}
+
+/// Notes the memory that was allocated last.
+pub fn note(
+    s: &mut State,
+    address: u64,
+    bytes: usize,
+    place: MemoryPlace,
+) -> Result<(), CallFailure> {
     let number = s.allocated;
     let held = s
         .config()?
@@ -29,7 +42,7 @@ pub fn alloc(s: &mut State, bytes: usize, place: MemoryPlace) -> Result<u64, Cal
             held: held.filter(|_| place == MemoryPlace::Device),
         },
     );
-    Ok(address)
+    Ok(())
 }
 
 fn give(
@@ -65,7 +78,9 @@ pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), CallFailure> 
     s.on_device(|d| {
         d.synchronize()?;
         d.free(address, a.bytes, a.place)
-    })
+    })?;
+    hooks::freed(s, address, a.place);
+    Ok(())
 }
 
 #[unsafe(no_mangle)]
@@ -195,7 +210,10 @@ extern "C" fn cudaHostGetDevicePointer(
     _flags: u32,
 ) -> i32 {
     // Addresses are the same on both sides.
-    call("cudaHostGetDevicePointer", |_| put(to, host))
+    call("cudaHostGetDevicePointer", |s| {
+        hooks::refuse(s, "cudaHostGetDevicePointer (mapped memory)");
+        put(to, host)
+    })
 }
 
 #[unsafe(no_mangle)]

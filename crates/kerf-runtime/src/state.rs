@@ -1,10 +1,12 @@
 //! Everything the runtime knows, behind one lock: an application may call from any thread.
+mod record_index;
 pub mod tracing;
 
 use crate::config::{Config, configure};
 use crate::error::{CallFailure, code};
 use crate::process::{say, var};
 use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
+use crate::replay::recorder::Recorder;
 use crate::trace::RunTrace;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::{CpuDevice, CpuOptions};
@@ -54,6 +56,8 @@ pub struct State {
     pub streams: BTreeMap<u64, (u32, i32)>,
     /// What is noted of the run.
     pub trace: Option<RunTrace>,
+    /// The run, as it is recorded for replays.
+    pub recorder: Option<Recorder>,
     /// Held while it is this program's turn on the GPU.
     pub turn: Option<GpuTurn>,
     /// Host's addresses of `__managed__` variables.
@@ -77,6 +81,7 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     device: None,
     streams: BTreeMap::new(),
     trace: None,
+    recorder: None,
     turn: None,
     managed: Vec::new(),
     managed_changed: false,
@@ -173,6 +178,9 @@ impl State {
                     wanted("KERF_TRACE_COPIES"),
                     wanted("KERF_TRACE_KERNELS"),
                 )?);
+            }
+            self.recorder = Recorder::from_environment()?;
+            if self.trace.is_some() || self.recorder.is_some() {
                 // SAFETY: a plain function without arguments.
                 unsafe { libc::atexit(at_exit) };
             }
@@ -189,6 +197,7 @@ impl State {
                 self.wait_for_start();
             }
             self.device = Some(open(&c)?);
+            self.fix_addresses();
         }
         match &mut self.device {
             Some(d) => {
@@ -197,6 +206,19 @@ impl State {
                 Ok(d.as_mut())
             }
             None => Err(code::NO_DEVICE.into()),
+        }
+    }
+
+    /// A run that is recorded has its memory where a replay can have it too.
+    fn fix_addresses(&mut self) {
+        let (Some(d), Some(r)) = (&mut self.device, &mut self.recorder) else {
+            return;
+        };
+        let fixed = d
+            .enter()
+            .and_then(|()| d.fix_addresses(kerf_exec::fixed_range::BASE));
+        if let Err(e) = fixed {
+            r.refuse(&format!("no memory at fixed addresses: {e}"));
         }
     }
 
@@ -247,5 +269,8 @@ pub fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
 }
 
 extern "C" fn at_exit() {
-    with_state(tracing::finish);
+    with_state(|s| {
+        record_index::finish(s);
+        tracing::finish(s);
+    });
 }

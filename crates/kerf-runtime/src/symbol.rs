@@ -2,6 +2,7 @@
 use crate::call::{call, put};
 use crate::copy;
 use crate::error::{CallFailure, code};
+use crate::replay::hooks;
 use crate::state::State;
 use crate::variable::find;
 use std::ffi::c_void;
@@ -100,6 +101,10 @@ extern "C" fn cudaMemcpyFromSymbolAsync(
 extern "C" fn cudaGetSymbolAddress(to: *mut *mut c_void, symbol: *const c_void) -> i32 {
     call("cudaGetSymbolAddress", |s| {
         let (a, _) = find(s, symbol)?;
+        hooks::refuse(
+            s,
+            "cudaGetSymbolAddress: variables have other addresses in a replay",
+        );
         put(to, a as *mut c_void)
     })
 }

@@ -1,12 +1,14 @@
-//! Tuning a whole application: plans over its kernels, each evaluation a run of the program.
+//! Tuning a whole application: plans over its kernels, each evaluation a replay of one recorded run, or a run of the program.
 //!
 //! The reference is what the original program gives. Operations change format inside kernels; allocations of
 //! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
 pub mod acceptance;
+mod confirm;
 mod error;
 mod evaluate;
 mod event;
 mod original;
+mod replay;
 mod request;
 mod result;
 pub mod run;
@@ -20,8 +22,11 @@ mod weighted;
 pub use error::AppError;
 pub use evaluate::EvaluationFailure;
 pub use event::AppEvent;
+pub use replay::{NoReplay, ReplaySummary};
 pub use request::{AppRequest, Estimate, TimeBy};
-pub use result::{AppResult, KernelShare, Local, LocalKernel};
+pub use result::{
+    AppResult, Confirmation, KernelShare, Local, LocalKernel, RejectedPlan, Validated,
+};
 pub use shares::COVERED;
 
 use crate::duration::SearchDuration;
@@ -30,13 +35,15 @@ use crate::group::Group;
 use crate::precheck::SanitizerCheck;
 use crate::prediction::TimePredictor;
 use crate::result::{ResultError, write};
-use crate::store::{self, Phase, Store};
+use crate::store::{self, Store};
+use confirm::{Confirmer, Validation};
 use evaluate::{App, save};
 use kerf_num::Metric;
 use kerf_search::{Problem, Reason};
 use original::Original;
+use replay::Replayer;
 use run::AppRunner;
-use search::{Searcher, fastest};
+use search::Searcher;
 use serde_json::json;
 use space::AppSpace;
 use std::collections::BTreeMap;
@@ -44,6 +51,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use values::ValueSource;
 use weighted::Weighted;
+
+/// What the tolerance bounds where nobody says: values near zero, of which an application's output has many, decide nothing.
+pub const DEFAULT_METRIC: Metric = Metric::RelLinf;
 
 /// A candidate may take this many times as long as the program itself, and some seconds.
 const PATIENCE: f64 = 10.0;
@@ -80,12 +90,13 @@ fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
         },
         copies: matches!(request.source, ValueSource::Copies),
         records: false,
+        record: None,
         require: request.require.clone(),
     }
 }
 
 /// What makes a search the same search; the budget may grow.
-fn description(request: &AppRequest, space: &AppSpace) -> serde_json::Value {
+fn description(request: &AppRequest, space: &AppSpace, replayed: bool) -> serde_json::Value {
     let groups = space.tunable.groups.iter();
     json!({
         "kerf": env!("CARGO_PKG_VERSION"),
@@ -102,6 +113,8 @@ fn description(request: &AppRequest, space: &AppSpace) -> serde_json::Value {
         "seed": request.seed,
         "floor": request.floor,
         "time": request.time.name(),
+        "replayed": replayed,
+        "validated": request.validate_with,
         "require": request.require.as_ref().map(regex_lite::Regex::as_str),
     })
 }
@@ -116,7 +129,7 @@ struct SearchOutcome {
     failed: usize,
     /// Everything that ran, the program itself first.
     points: Vec<FrontPoint>,
-    /// The fastest within the tolerance.
+    /// The fastest within the tolerance that the program confirms.
     best: FrontPoint,
     /// Does it change anything?
     tuned: bool,
@@ -124,6 +137,10 @@ struct SearchOutcome {
     nearest: Option<(f64, (String, bool))>,
     /// Kernels tuned alone, where that was asked for.
     local: Option<Local>,
+    /// What the program itself said of the plans.
+    confirmed: Confirmation,
+    /// Evaluations a minute.
+    per_minute: Option<f64>,
 }
 
 /// Tunes an application, and writes the result folder.
@@ -147,20 +164,27 @@ pub fn tune<'w>(
         &space.shares,
         space.free_groups(),
     ));
-    let base_time = original.repeat(request, &runner)?;
+    let validations = Validation::all(request, &runner)?;
     let own_s = original.ran.wall_s;
+    let limit = Duration::from_secs_f64(PATIENCE * own_s + PATIENCE_S).min(request.limit);
+    let replayer = open_replayer(request, &runner, &mut original, limit, watch);
+    let runs = if replayer.is_ok() { 1 } else { request.runs() };
+    let program_time = original.repeat(request, &runner, runs)?;
+    let replayer_used = replayer.as_ref().ok();
     let app = App {
         request,
         reference: &original.reference,
-        base_time,
-        limit: Duration::from_secs_f64(PATIENCE * own_s + PATIENCE_S).min(request.limit),
+        base_time: replayer_used.map_or(program_time, |r| r.base.0),
+        limit,
         runner: &runner,
+        replayer: replayer_used,
         started: clock,
     };
     let cost = space.cost(&request.profile);
     let problem = space.problem(request.tolerance, &cost);
     let path = request.out.join(store::FILE);
-    let store = Store::open(&path, &description(request, &space), request.resume)?;
+    let described = description(request, &space, replayer.is_ok());
+    let store = Store::open(&path, &described, request.resume)?;
     let checked = original.checked_program(request, &runner, &store, watch)?;
     let mut searcher = Searcher {
         app: &app,
@@ -170,15 +194,21 @@ pub fn tune<'w>(
         db: store,
         known: BTreeMap::new(),
         nearest: None,
+        made: (0, 0.0),
         watch,
     };
     searcher.remember()?;
-    let duration = duration(request, own_s, problem.size(), searcher.known.len());
+    let evaluation_s = replayer_used.map_or(own_s, |r| r.base.1);
+    let duration = duration(request, evaluation_s, problem.size(), searcher.known.len());
     duration.check(request.confirmed, false)?;
-    let outcome = search(&mut searcher, &problem)?;
+    let outcome = search(&mut searcher, &problem, &validations)?;
     let best = outcome.best.assignment.clone();
     let plan = space.tunable.plan(&space.subject, &best);
     let mut result = assemble(request, &original, &space, outcome, &cost, checked);
+    result.replay = Some(match &replayer {
+        Ok(r) => r.summary(),
+        Err(why) => ReplaySummary::none(why),
+    });
     result.wall_s = clock.elapsed().as_secs_f64();
     let held = subject::held(&space.subject, &space.tunable, &best);
     save(&request.out, &plan, &held)?;
@@ -188,10 +218,43 @@ pub fn tune<'w>(
     Ok(result)
 }
 
-/// Runs the strategy, then kernels alone where that was asked for, and chooses.
-fn search(searcher: &mut Searcher, problem: &Problem) -> Result<SearchOutcome, AppError> {
+/// Replays of the recorded run, once they give its bits; why candidates restart the program otherwise, which is said.
+fn open_replayer(
+    request: &AppRequest,
+    runner: &AppRunner,
+    original: &mut Original,
+    limit: Duration,
+    watch: &mut dyn FnMut(&AppEvent),
+) -> Result<Replayer, NoReplay> {
+    let recorded = std::mem::replace(&mut original.recorded, Err(NoReplay::Unwanted));
+    let opened = recorded.and_then(|r| Replayer::open(request, runner, r, limit));
+    match &opened {
+        Ok(r) => {
+            let s = r.summary();
+            watch(&AppEvent::Replayed(s.calls, s.bytes, r.base.1));
+        }
+        Err(NoReplay::Unwanted) => {}
+        Err(why) => original
+            .warnings
+            .push(format!("every candidate restarts the program: {why}")),
+    }
+    opened
+}
+
+/// Runs the strategy, then kernels alone where that was asked for, and chooses what the program confirms.
+fn search(
+    searcher: &mut Searcher,
+    problem: &Problem,
+    validations: &[Validation],
+) -> Result<SearchOutcome, AppError> {
     let request = searcher.app.request;
-    let (ended, evaluations) = searcher.search(Phase::Search, problem)?;
+    let confirmer = Confirmer {
+        app: searcher.app,
+        subject: searcher.subject,
+        tunable: searcher.tunable,
+        validations,
+    };
+    let choice = confirmer.choose(searcher, problem)?;
     let local = match request.local {
         true => Some(searcher.local(problem)?),
         false => None,
@@ -199,16 +262,19 @@ fn search(searcher: &mut Searcher, problem: &Problem) -> Result<SearchOutcome, A
     let known = searcher.known.values();
     let failed = known.filter(|k| k.0.failure.is_some()).count();
     let points = searcher.points(problem);
-    let best = fastest(&points, request.tolerance).unwrap_or_else(|| points[0].clone());
+    let best = choice.best.unwrap_or_else(|| points[0].clone());
+    let (made, seconds) = searcher.made;
     Ok(SearchOutcome {
-        ended,
-        evaluations,
+        ended: choice.ended,
+        evaluations: choice.evaluations,
         failed,
         tuned: best.assignment != problem.identity(),
         best,
         points,
         nearest: searcher.nearest.clone(),
         local,
+        confirmed: choice.confirmation,
+        per_minute: (made > 0 && seconds > 0.0).then(|| 60.0 * made as f64 / seconds),
     })
 }
 
@@ -228,12 +294,20 @@ fn warnings(request: &AppRequest, outcome: &SearchOutcome) -> Vec<String> {
     {
         warnings.push(format!(
             "numbers near zero may decide the relative error ({worst}): --floor X measures smaller numbers against X, \
-             --metric rel_l2 looks at all numbers together"
+             --metric rel_linf measures them against the largest of their array"
         ));
     }
-    warnings.push(
-        "the plan was judged on the application's own run; other inputs were not tried".into(),
-    );
+    if request.validate_with.is_empty() {
+        warnings.push(
+            "the plan was judged on the application's own run; other inputs were not tried (--validate-with)".into(),
+        );
+    }
+    let rejected = outcome.confirmed.rejected.len();
+    if rejected > 0 && !outcome.tuned {
+        warnings.push(format!(
+            "faster plans were within the tolerance in the search ({rejected}), and the program confirmed none of them"
+        ));
+    }
     warnings
 }
 
@@ -260,6 +334,7 @@ fn assemble(
         numbers: original.reference.floats.len(),
         counts: Some(original.counts),
         checked: Some(checked),
+        arrays: original.reference.scales(),
         metric: request.metric,
         tolerance: request.tolerance,
         reference: "the output of the original program".into(),
@@ -271,7 +346,10 @@ fn assemble(
         evaluations: outcome.evaluations,
         failed: outcome.failed,
         ended: outcome.ended,
-        error: outcome.best.error,
+        replay: None,
+        evaluations_per_minute: outcome.per_minute,
+        error: plan_error(&outcome, request),
+        confirmed: Some(outcome.confirmed),
         speedup: 1.0 / outcome.best.time,
         time_by: time_by(request, cost),
         groups: groups.map(|(g, l)| format(g, l)).collect(),
@@ -279,6 +357,15 @@ fn assemble(
         local: outcome.local,
         warnings: all_warnings,
         wall_s: 0.0,
+    }
+}
+
+/// The error of the plan: the largest that was seen of it. Where the program decides, only its own runs count.
+fn plan_error(outcome: &SearchOutcome, request: &AppRequest) -> f64 {
+    match outcome.confirmed.error {
+        Some(e) if request.program_decides() => e,
+        Some(e) => e.max(outcome.best.error),
+        None => outcome.best.error,
     }
 }
 

@@ -29,6 +29,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("floor", "--floor"),
     ("time", "--time or --time-pattern"),
     ("require", "--require"),
+    ("validated", "--validate-with"),
+    ("replayed", "whether candidates are replayed (--no-replay)"),
     ("kerf", "the version of Kerf"),
 ];
 

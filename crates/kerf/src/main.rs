@@ -37,8 +37,8 @@ use fail::Failure;
 use kerf_files as files;
 use output::{Color, Format, Style};
 use parse::{
-    in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size, parse_threads,
-    parse_window,
+    in_utf8, parse_arch, parse_count, parse_gib, parse_limit, parse_seed, parse_size,
+    parse_threads, parse_window,
 };
 use std::path::{Path, PathBuf};
 
@@ -130,6 +130,11 @@ enum Command {
     SweepWorker,
     #[command(hide = true)]
     SampleWorker,
+    #[command(hide = true)]
+    ReplayWorker {
+        /// The runtime that recorded.
+        library: PathBuf,
+    },
     /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
     #[command(hide = true)]
     LaunchCompare(launch_table::CompareArgs),
@@ -281,6 +286,10 @@ fn dispatch(
         Command::Study(a) => study::command(a, format, style),
         Command::Worker => Ok(run::serve()),
         Command::SampleWorker => Ok(predict::sampled::serve()),
+        Command::ReplayWorker { library } => {
+            kerf_exec::replay::serve(&library);
+            Ok(0)
+        }
         Command::LaunchCompare(a) => launch_table::compare(&a, format, style),
         Command::LaunchWork(a) => launch_table::work(a),
         Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),

@@ -92,6 +92,11 @@ pub fn parse_limit(s: &str) -> Result<f64, ArgumentError> {
     parse_if(s, |t| (1e-3..1e9).contains(t), expected)
 }
 
+/// GiB of disk that something may have.
+pub fn parse_gib(s: &str) -> Result<f64, ArgumentError> {
+    parse_if(s, |g| (0.0..1e6).contains(g), "GiB, 0 or more, e.g. 4")
+}
+
 /// Seconds, 0 or more.
 pub fn parse_window(s: &str) -> Result<f64, ArgumentError> {
     parse_if(s, |t| (0.0..1e6).contains(t), "seconds, 0 or more, e.g. 5")

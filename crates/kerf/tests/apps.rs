@@ -335,17 +335,11 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
 /// `kerf tune --app` in a folder.
 fn tune(dir: &Path, app: &str, more: &[&str]) -> Output {
     kerf()
-        .args([
-            "tune",
-            "--app",
-            app,
-            "--tolerance",
-            "1e-5",
-            "--budget",
-            "6",
-            "--out",
-        ])
-        .arg(dir.join("out"))
+        .args(["tune", "--app", app, "--tolerance", "1e-5", "--budget", "6"])
+        .args(match more.contains(&"--out") {
+            true => &[][..],
+            false => &["--out", "out"],
+        })
         .args(more)
         .current_dir(dir)
         .output()
@@ -472,6 +466,169 @@ fn applications_that_cannot_be_tuned_are_told_why() {
             "{app}: {t}"
         );
     }
+}
+
+#[test]
+fn values_near_zero_do_not_decide_on_an_application() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "faint");
+    let tuned = |more: &[&str]| -> serde_json::Value {
+        let r = tune(dir.path(), "./faint", more);
+        assert!(r.status.success(), "{}", text(&r));
+        serde_json::from_slice(&r.stdout).expect("JSON")
+    };
+    let by_scale = tuned(&["--format", "json"]);
+    assert_eq!(by_scale["verdict"], "tuned", "{by_scale:#}");
+    assert_eq!(by_scale["metric"], "rel_linf", "{by_scale:#}");
+    let array = &by_scale["arrays"][0];
+    assert_eq!(array["name"], "allocation #2", "{by_scale:#}");
+    assert_eq!(array["scale"], 1.0, "{by_scale:#}");
+    // Relative to each value, the product has to stay as it is.
+    let each = tuned(&["--format", "json", "--metric", "max_rel", "--out", "each"]);
+    let speedup = |v: &serde_json::Value| v["speedup"].as_f64().expect("a time");
+    assert!(
+        speedup(&by_scale) > 1.5 * speedup(&each),
+        "{by_scale:#}{each:#}"
+    );
+}
+
+/// The result of `kerf tune --app` that succeeds.
+fn result(dir: &Path, app: &str, more: &[&str]) -> serde_json::Value {
+    let more: Vec<&str> = more.iter().copied().chain(["--format", "json"]).collect();
+    let r = tune(dir, app, &more);
+    assert!(r.status.success(), "{}", text(&r));
+    serde_json::from_slice(&r.stdout).expect("JSON")
+}
+
+#[test]
+fn candidates_are_replayed_from_one_recorded_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "replayed");
+    let v = result(dir.path(), "./replayed", &["--kernels", "series"]);
+    assert_eq!(v["verdict"], "tuned", "{v:#}");
+    assert_eq!(v["replay"]["used"], true, "{v:#}");
+    // Once for the bits, once more for its time, and each candidate.
+    let evaluations = v["evaluations"].as_u64().expect("evaluations");
+    assert_eq!(v["replay"]["replays"], evaluations + 2, "{v:#}");
+    assert!(
+        v["evaluations_per_minute"]
+            .as_f64()
+            .is_some_and(|n| n > 0.0)
+    );
+    assert_eq!(v["confirmed"]["runs"], 2, "{v:#}");
+    // A replay finds what restarts find, with the same error.
+    let restarts = ["--kernels", "series", "--no-replay", "--out", "restarts"];
+    let r = result(dir.path(), "./replayed", &restarts);
+    assert_eq!(r["replay"]["used"], false, "{r:#}");
+    for key in ["error", "groups", "evaluations", "arrays"] {
+        assert_eq!(v[key], r[key], "{key}: {v:#}{r:#}");
+    }
+    // The program's output decides, and replays stand for it until a plan is chosen.
+    let pattern = ["--stdout-pattern", r"sum (\S+)", "--out", "by-pattern"];
+    let v = result(dir.path(), "./replayed", &pattern);
+    assert_eq!(
+        (&v["verdict"], &v["numbers"]),
+        (&"tuned".into(), &1.into()),
+        "{v:#}"
+    );
+    assert_eq!(v["replay"]["used"], true, "{v:#}");
+}
+
+#[test]
+fn what_cannot_be_replayed_restarts_the_program_by_name() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "replayed");
+    for (how, more, why) in [
+        ("managed", &[][..], "cudaMallocManaged"),
+        ("mapped", &[], "series is given pinned host memory"),
+        ("symbol", &[], "cudaGetSymbolAddress"),
+        (
+            "",
+            &["--record-limit", "1e-6"],
+            "--record-limit allows more",
+        ),
+        (
+            "",
+            &["--time", "wall"],
+            "--time wall is of the program itself",
+        ),
+        ("; ./replayed", &[], "more than one program"),
+    ] {
+        let out = dir.path().join(why.replace(' ', "-")).display().to_string();
+        let more: Vec<&str> = more.iter().copied().chain(["--out", &out]).collect();
+        let v = result(dir.path(), &format!("./replayed {how}"), &more);
+        assert_eq!(v["replay"]["used"], false, "{how}: {v:#}");
+        let said = v["replay"]["why_not"].as_str().expect("a reason");
+        assert!(said.contains(why), "{how}: {said}");
+        let warned = v["warnings"].to_string();
+        assert!(
+            warned.contains("every candidate restarts the program"),
+            "{warned}"
+        );
+    }
+}
+
+#[test]
+fn a_replay_that_fails_or_gives_other_bits_restarts_the_program() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let pattern = ["--stdout-pattern", r"^(\S+)"];
+    for (app, more, why) in [
+        ("pointers", &[][..], "the replay failed: "),
+        (
+            "lost",
+            &pattern,
+            "gives other bits than the program: copy 2 of 2 to the host",
+        ),
+    ] {
+        build(dir.path(), app);
+        let out = format!("{app}-tuned");
+        let more: Vec<&str> = more.iter().copied().chain(["--out", &out]).collect();
+        let v = result(dir.path(), &format!("./{app}"), &more);
+        assert_eq!(v["verdict"], "tuned", "{v:#}");
+        assert_eq!(v["replay"]["used"], false, "{v:#}");
+        let said = v["replay"]["why_not"].as_str().expect("a reason");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_plan_is_good_only_where_the_program_confirms_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "replayed");
+    // Host code that decides by device results: no replay shows it.
+    let v = result(dir.path(), "./replayed decide", &["--kernels", "series"]);
+    assert_eq!(v["replay"]["used"], true, "{v:#}");
+    let rejected = v["confirmed"]["rejected"].as_array().expect("plans");
+    let why = rejected[0]["why"].as_str().expect("a reason");
+    assert!(why.contains("the device is wrong"), "{v:#}");
+    assert_eq!(v["verdict"], "unchanged", "{v:#}");
+    assert!(
+        v["warnings"]
+            .to_string()
+            .contains("the program confirmed none of them")
+    );
+    // Numbers of another size: 1e300 is no float.
+    let validated = |size: &str, out: &str| {
+        let other = format!("./replayed x {size}");
+        let more = [
+            "--kernels",
+            "series",
+            "--validate-with",
+            &other,
+            "--out",
+            out,
+        ];
+        result(dir.path(), "./replayed", &more)
+    };
+    let v = validated("3.0", "near");
+    assert_eq!(v["verdict"], "tuned", "{v:#}");
+    let other = &v["confirmed"]["validated"][0];
+    assert_eq!(other["command"], "./replayed x 3.0", "{v:#}");
+    assert!(other["error"].as_f64().is_some_and(|e| e <= 1e-5), "{v:#}");
+    let v = validated("1e300", "far");
+    let rejected = v["confirmed"]["rejected"].as_array().expect("plans");
+    let why = rejected[0]["why"].as_str().expect("a reason");
+    assert!(why.starts_with("./replayed x 1e300: "), "{v:#}");
 }
 
 #[test]

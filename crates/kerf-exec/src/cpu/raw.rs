@@ -1,5 +1,6 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
+use super::fixed_memory::CpuFixedMemory;
 use super::launch_state::MemoryRange;
 use super::memory::Arena;
 use super::pool::BlockPool;
@@ -76,6 +77,8 @@ pub struct CpuDevice {
     allocated: BTreeMap<u64, usize>,
     /// Where they are.
     pool: BlockPool,
+    /// Where those on the device are, at addresses that other processes have too.
+    fixed: Option<CpuFixedMemory>,
 }
 
 impl CpuDevice {
@@ -90,6 +93,7 @@ impl CpuDevice {
             streams: Vec::new(),
             allocated: BTreeMap::new(),
             pool: BlockPool::default(),
+            fixed: None,
         }
     }
 
@@ -270,6 +274,13 @@ impl RawDevice for CpuDevice {
             let why = format!("{bytes} bytes do not fit: {free} are free");
             return Err(ExecError::Memory(why));
         }
+        let fixed = self.fixed.as_mut();
+        if let Some(f) = fixed.filter(|_| place == MemoryPlace::Device) {
+            let at = f.alloc(bytes);
+            let at = at.map_err(|e| ExecError::Memory(e.to_string()))?;
+            self.allocated.insert(at, bytes);
+            return Ok(at);
+        }
         let at = match self.region()? {
             Some(r) => {
                 let at = Arena::within(r).alloc(bytes.max(1)).map(|p| p as usize);
@@ -284,8 +295,35 @@ impl RawDevice for CpuDevice {
         self.allocated.insert(at, bytes);
         Ok(at)
     }
+    fn fix_addresses(&mut self, first: u64) -> Result<(), ExecError> {
+        let fixed = CpuFixedMemory::new(first);
+        self.fixed = Some(fixed.map_err(|e| ExecError::Memory(e.to_string()))?);
+        Ok(())
+    }
+    fn alloc_at(&mut self, address: u64, bytes: usize) -> Result<(), ExecError> {
+        let fixed = self
+            .fixed
+            .as_ref()
+            .filter(|_| CpuFixedMemory::holds(address));
+        let missing = || ExecError::Memory(format!("{address:#x} is not in the range"));
+        fixed.ok_or_else(missing)?.clear(address, bytes);
+        self.allocated.insert(address, bytes);
+        Ok(())
+    }
+    fn fixed_end(&self) -> u64 {
+        self.fixed.as_ref().map_or(0, CpuFixedMemory::end)
+    }
+    fn unload(&mut self) -> Result<(), ExecError> {
+        self.programs.clear();
+        Ok(())
+    }
     fn free(&mut self, address: u64, bytes: usize, _place: MemoryPlace) -> Result<(), ExecError> {
         self.allocated.remove(&address);
+        let fixed = self.fixed.as_mut();
+        if let Some(f) = fixed.filter(|_| CpuFixedMemory::holds(address)) {
+            f.free(address, bytes);
+            return Ok(());
+        }
         if let Some(r) = self.region()? {
             // It is not given out again: a use after this is seen.
             r.fill(address as usize, bytes, true, 0);

@@ -1,6 +1,7 @@
 //! A GPU as a device for applications, through the driver API.
 use super::code::{HIGHEST, LoadedCode};
 use super::driver::{DriverContext, check};
+use super::fixed_memory::CudaFixedMemory;
 use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
@@ -17,6 +18,8 @@ struct Program {
 pub struct CudaDevice {
     programs: Vec<Program>,
     context: DriverContext,
+    /// Where device memory is, at addresses that other processes have too.
+    fixed: Option<CudaFixedMemory>,
     last: i32,
 }
 
@@ -26,6 +29,7 @@ impl CudaDevice {
         Ok(CudaDevice {
             programs: Vec::new(),
             context: DriverContext::new(ordinal)?,
+            fixed: None,
             last: 0,
         })
     }
@@ -173,6 +177,10 @@ impl RawDevice for CudaDevice {
         }
     }
     fn alloc(&mut self, bytes: usize, place: MemoryPlace) -> Result<u64, ExecError> {
+        let fixed = self.fixed.as_mut();
+        if let Some(f) = fixed.filter(|_| place == MemoryPlace::Device) {
+            return f.alloc(bytes);
+        }
         let mut p = 0u64;
         let r = unsafe {
             match place {
@@ -190,7 +198,30 @@ impl RawDevice for CudaDevice {
         self.check("allocating memory", r)?;
         Ok(p)
     }
-    fn free(&mut self, address: u64, _bytes: usize, place: MemoryPlace) -> Result<(), ExecError> {
+    fn fix_addresses(&mut self, first: u64) -> Result<(), ExecError> {
+        self.fixed = Some(CudaFixedMemory::new(self.context.number(), first)?);
+        Ok(())
+    }
+    fn alloc_at(&mut self, address: u64, bytes: usize) -> Result<(), ExecError> {
+        let fixed = self
+            .fixed
+            .as_mut()
+            .filter(|_| CudaFixedMemory::holds(address));
+        let missing = || ExecError::Memory(format!("{address:#x} is not in the range"));
+        fixed.ok_or_else(missing)?.alloc_at(address, bytes)
+    }
+    fn fixed_end(&self) -> u64 {
+        self.fixed.as_ref().map_or(0, CudaFixedMemory::end)
+    }
+    fn unload(&mut self) -> Result<(), ExecError> {
+        self.programs.clear();
+        Ok(())
+    }
+    fn free(&mut self, address: u64, bytes: usize, place: MemoryPlace) -> Result<(), ExecError> {
+        let fixed = self.fixed.as_mut();
+        if let Some(f) = fixed.filter(|_| CudaFixedMemory::holds(address)) {
+            return f.free(address, bytes);
+        }
         let r = unsafe {
             match place {
                 MemoryPlace::Host => sys::cuMemFreeHost(address as *mut _),

@@ -25,6 +25,9 @@ pub enum Metric {
     Rms,
     /// The norm of the error over the norm of the reference.
     RelL2,
+    /// The largest absolute error over the largest absolute value of the reference: the relative error in the maximum
+    /// norm, by which values near zero decide nothing.
+    RelLinf,
     /// The mean relative error.
     MeanRel,
     /// Decimal digits that hold in the worst element; more is better.
@@ -41,19 +44,20 @@ pub enum Metric {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown metric `{0}`: expected max_rel, max_abs, max_ulp, quantile, rms, rel_l2, \
-     mean_rel, digits, psnr, ssim or bp"
+     rel_linf, mean_rel, digits, psnr, ssim or bp"
 )]
 pub struct ParseMetricError(pub String);
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Metric; 11] = [
+    pub const ALL: [Metric; 12] = [
         Metric::MaxRel,
         Metric::MaxAbs,
         Metric::MaxUlp,
         Metric::Quantile,
         Metric::Rms,
         Metric::RelL2,
+        Metric::RelLinf,
         Metric::MeanRel,
         Metric::Digits,
         Metric::Psnr,
@@ -75,6 +79,7 @@ impl Metric {
             Metric::Quantile => "quantile",
             Metric::Rms => "rms",
             Metric::RelL2 => "rel_l2",
+            Metric::RelLinf => "rel_linf",
             Metric::MeanRel => "mean_rel",
             Metric::Digits => "digits",
             Metric::Psnr => "psnr",

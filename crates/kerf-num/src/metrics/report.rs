@@ -146,12 +146,21 @@ impl ErrorReport {
                 .map_or(self.max_rel, |known| known.rel),
             Metric::Rms => self.rms,
             Metric::RelL2 => self.rel_l2,
+            Metric::RelLinf => self.rel_linf(),
             Metric::MeanRel => self.mean_rel,
             Metric::Digits => self.digits,
             Metric::Psnr => self.psnr,
             // What is no image resembles none.
             Metric::Ssim => self.ssim.unwrap_or(f64::NEG_INFINITY),
             Metric::Bp => 1e4 * self.max_rel,
+        }
+    }
+
+    /// The largest absolute error over the peak, or over the floor where that is larger.
+    pub fn rel_linf(&self) -> f64 {
+        match self.max_abs {
+            0.0 => 0.0,
+            error => error / self.peak.max(self.floor),
         }
     }
 

@@ -4,7 +4,7 @@
 //! has no shadow for (floats that travel as integers, floating-point atomics, functions that are missing) is found out
 //! when the program is instrumented, or by counters when it runs; then the CPU executor does it, with the reason in the
 //! report.
-use super::finished::{finished, launched_only};
+use super::finished::{bound_blocks, finished, launched_only};
 use super::report::{Flip, ReferenceInfo};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory;
@@ -136,6 +136,9 @@ fn instrumented(
         None => shadow::link_functions(&m),
     };
     linked.map_err(not_made)?;
+    if device == Some(ShadowDevice::Gpu) {
+        bound_blocks(&m, session)?;
+    }
     finished(&m, job)?;
     Ok((m, map))
 }

@@ -29,6 +29,9 @@ pub enum Incomparable {
         /// Numbers of the original program.
         reference: usize,
     },
+    /// The run gives the numbers in other arrays.
+    #[error("the output has other arrays than that of the original program")]
+    Arrays,
     /// The run gives integers of other widths.
     #[error("the output has other integers than that of the original program")]
     Integers,
@@ -51,7 +54,7 @@ pub enum Incomparable {
     },
 }
 
-/// The decision on the numbers of a run, against those of the original program.
+/// The decision on the numbers of a run, against those of the original program: the worst of its arrays counts.
 pub fn judged(
     got: &Values,
     reference: &Values,
@@ -66,8 +69,21 @@ pub fn judged(
     if got.widths != reference.widths {
         return Err(Incomparable::Integers);
     }
-    let exact: Vec<Dd> = reference.floats.iter().map(|v| Dd::from(*v)).collect();
-    let r = kerf_num::metrics::compare(&got.floats, &exact, Format::F64, c.floor)?;
+    if got.arrays != reference.arrays {
+        return Err(Incomparable::Arrays);
+    }
+    let mut reports = Vec::new();
+    for range in reference.ranges() {
+        let exact = reference.floats[range.clone()].iter();
+        let exact: Vec<Dd> = exact.map(|v| Dd::from(*v)).collect();
+        let got = &got.floats[range];
+        reports.push(kerf_num::metrics::compare(
+            got,
+            &exact,
+            Format::F64,
+            c.floor,
+        )?);
+    }
     let bound = Bound {
         metric: c.metric,
         quantile: 0.999,
@@ -78,7 +94,7 @@ pub fn judged(
         false => NanPairs::Rejected,
     };
     let integers = got.integers(reference);
-    Ok(judge(&[r], integers, Some(&bound), nan_pairs))
+    Ok(judge(&reports, integers, Some(&bound), nan_pairs))
 }
 
 /// The error of numbers against the reference's.
@@ -97,6 +113,7 @@ pub fn error(got: &Values, reference: &Values, c: &AppCriterion) -> Result<f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::values::OutputArray;
 
     #[test]
     fn errors_and_what_is_none() {
@@ -117,6 +134,34 @@ mod tests {
             floor: None,
             allow_nan,
         }
+    }
+
+    #[test]
+    fn each_array_has_a_scale_of_its_own() {
+        let array = |count| OutputArray {
+            name: String::new(),
+            count,
+        };
+        let v = |f: &[f64]| Values {
+            floats: f.to_vec(),
+            arrays: vec![array(2), array(1)],
+            ..Values::default()
+        };
+        let c = AppCriterion {
+            metric: Metric::RelLinf,
+            ..criterion(false)
+        };
+        let reference = v(&[8.0, 1e-308, 0.5]);
+        assert_eq!(
+            error(&v(&[8.0, 0.0, 0.5]), &reference, &c),
+            Ok(1e-308 / 8.0)
+        );
+        assert_eq!(error(&v(&[8.0, 0.0, 0.25]), &reference, &c), Ok(0.5));
+        let other = Values {
+            arrays: vec![array(1), array(2)],
+            ..reference.clone()
+        };
+        assert_eq!(error(&other, &reference, &c), Err(Incomparable::Arrays));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! One plan of an application, evaluated: runs of the program, its error and its time.
 use super::acceptance::{self, Incomparable};
 use super::error::AppError;
+use super::replay::Replayer;
 use super::request::AppRequest;
-use super::run::{AppRunner, RunFailure};
-use super::values::{self, NoValues, Values, values};
+use super::run::{AppRunner, Ran, RunFailure, least};
+use super::values::{self, NoValues, ValueSource, Values, values};
 use crate::evaluate::PlanEvaluation;
 use crate::result::write;
 use kerf_pass::{Plan, SiteFormat};
@@ -29,11 +30,13 @@ pub enum EvaluationFailure {
     Incomparable(#[from] Incomparable),
 }
 
+/// The number that is furthest off, in words, and whether it is small beside the others.
+pub(super) type Worst = (String, bool);
+
 /// What one evaluation gave.
 pub(super) struct Evaluation {
     pub error: Result<f64, EvaluationFailure>,
-    /// The number that is furthest off, in words, and whether it is small beside the others.
-    pub worst: (String, bool),
+    pub worst: Worst,
     pub time: Option<f64>,
     pub wall_s: f64,
 }
@@ -42,6 +45,8 @@ pub(super) struct Evaluation {
 pub(super) struct App<'r> {
     pub request: &'r AppRequest,
     pub runner: &'r AppRunner,
+    /// Replays of its recorded run, where they stand for it.
+    pub replayer: Option<&'r Replayer>,
     /// Numbers of the original program.
     pub reference: &'r Values,
     /// Its time, where times are measured.
@@ -49,11 +54,6 @@ pub(super) struct App<'r> {
     /// Time limit of one run.
     pub limit: Duration,
     pub started: Instant,
-}
-
-/// Whatever else goes on on the machine only adds to a time: the least is the program's own.
-pub(super) fn least(all: &[f64]) -> f64 {
-    all.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Writes a plan as the runtime reads it; gives its file.
@@ -80,6 +80,52 @@ impl App<'_> {
         most.is_some_and(|m| self.started.elapsed() >= m)
     }
 
+    /// One run of a plan, replayed or of the program, and the numbers of it.
+    fn run(&self, plan: &Path) -> Result<(Ran, Values), EvaluationFailure> {
+        let kernels = self.request.time.times_kernels();
+        if let Some(r) = self.replayer {
+            let ran = r.run(Some(plan), self.limit, kernels)?;
+            let v = values(&ValueSource::Copies, &ran, r.trace())?;
+            return Ok((ran, v));
+        }
+        let ran = self.runner.run(Some(plan), self.limit, kernels)?;
+        let v = values(&self.request.source, &ran, &self.runner.trace())?;
+        Ok((ran, v))
+    }
+
+    /// The error of numbers, and the number that is furthest off.
+    fn error(&self, v: &Values, reference: &Values) -> (Result<f64, EvaluationFailure>, Worst) {
+        let worst = values::worst(v, reference, self.request.floor);
+        let error = acceptance::error(v, reference, &self.request.criterion());
+        (error.map_err(EvaluationFailure::from), worst)
+    }
+
+    /// Is the program asked for its verdict on a plan that was replayed? What it copies from the device stands for its
+    /// output as long as it is within the tolerance, until the plan is chosen; a plan that is no faster is of no interest.
+    fn asks_program(&self, error: &Result<f64, EvaluationFailure>, time: Option<f64>) -> bool {
+        let request = self.request;
+        let is_within = error.as_ref().is_ok_and(|e| *e <= request.tolerance);
+        let ran = !matches!(error, Err(EvaluationFailure::Run(_)));
+        let is_faster = time.is_none_or(|t| t < 1.0);
+        let is_open = match request.source {
+            ValueSource::Copies => is_within,
+            _ => !is_within || request.require.is_some(),
+        };
+        self.replayer.is_some() && request.program_decides() && ran && is_faster && is_open
+    }
+
+    /// The program's own verdict on a plan.
+    fn verdict(&self, plan: &Path) -> (Result<f64, EvaluationFailure>, Worst) {
+        let ran = self.runner.run(Some(plan), self.limit, false);
+        let v = ran
+            .map_err(EvaluationFailure::from)
+            .and_then(|ran| Ok(values(&self.request.source, &ran, &self.runner.trace())?));
+        match v {
+            Ok(v) => self.error(&v, self.reference),
+            Err(e) => (Err(e), Worst::default()),
+        }
+    }
+
     pub fn evaluate(
         &self,
         plan: &Plan,
@@ -88,26 +134,20 @@ impl App<'_> {
         let clock = Instant::now();
         let path = save(&self.runner.scratch, plan, held)?;
         let request = self.request;
-        let (mut error, mut times, mut worst) = (
-            Err(EvaluationFailure::NotRun),
-            Vec::new(),
-            Default::default(),
-        );
+        let reference = self
+            .replayer
+            .map_or(self.reference, |replayer| replayer.reference());
+        let mut error = Err(EvaluationFailure::NotRun);
+        let (mut times, mut worst) = (Vec::new(), Worst::default());
         for _ in 0..request.runs() {
-            let kernels = request.time.times_kernels();
-            let ran = match self.runner.run(Some(&path), self.limit, kernels) {
+            let (ran, v) = match self.run(&path) {
                 Ok(r) => r,
                 Err(e) => {
-                    error = Err(e.into());
+                    error = Err(e);
                     break;
                 }
             };
-            let v = values(&request.source, &ran, &self.runner.trace());
-            error = v.map_err(EvaluationFailure::from).and_then(|v| {
-                worst = values::worst(&v, self.reference, request.floor);
-                let error = acceptance::error(&v, self.reference, &request.criterion());
-                error.map_err(EvaluationFailure::from)
-            });
+            (error, worst) = self.error(&v, reference);
             if error.is_err() {
                 break;
             }
@@ -121,6 +161,9 @@ impl App<'_> {
             (Some(b), false) if b > 0.0 => Some(least(&times) / b),
             _ => None,
         };
+        if self.asks_program(&error, time) {
+            (error, worst) = self.verdict(&path);
+        }
         Ok(Evaluation {
             error,
             worst,

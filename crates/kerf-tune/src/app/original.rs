@@ -1,10 +1,10 @@
 //! The application as it is: its own run, its numbers, and whether it repeats.
 use super::acceptance::{self, AppCriterion, Incomparable};
 use super::error::AppError;
-use super::evaluate::least;
 use super::event::AppEvent;
+use super::replay::{self, NoReplay, RecordedRun};
 use super::request::AppRequest;
-use super::run::{AppRunner, Ran, RunFailure};
+use super::run::{AppRunner, Ran, RunFailure, least};
 use super::shares;
 use super::values::{self, NoValues, Values, values};
 use crate::precheck::SanitizerCheck;
@@ -27,6 +27,8 @@ pub(super) struct Original {
     pub kernels_by: String,
     /// What a reader must know.
     pub warnings: Vec<String>,
+    /// Its first run as it was recorded, or why it was not.
+    pub recorded: Result<RecordedRun, NoReplay>,
     /// What the check for undefined behaviour came to, where it ran.
     checked: Option<SanitizerCheck>,
     /// When run and check ended.
@@ -40,13 +42,14 @@ impl Original {
         runner: &AppRunner,
         watch: &mut dyn FnMut(&AppEvent),
     ) -> Result<Original, AppError> {
-        let mut ran = own_run(request, runner, true)?;
+        let (mut ran, recording) = recorded_run(request, runner)?;
         let checked = match request.resume {
             true => None,
             false => Some(check(request, runner, watch)?),
         };
         let ended = SystemTime::now();
         let reference = own_values(request, runner, &ran)?;
+        let recorded = recording.and_then(|()| RecordedRun::new(&ran, runner));
         let counts = own_counts(&reference, &request.criterion())?;
         let mut warnings = comparison_warnings(request, &reference, &counts);
         let kernels_by = shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
@@ -56,6 +59,7 @@ impl Original {
             counts,
             kernels_by,
             warnings,
+            recorded,
             checked,
             ended,
         })
@@ -66,6 +70,7 @@ impl Original {
         &mut self,
         request: &AppRequest,
         runner: &AppRunner,
+        runs: usize,
     ) -> Result<Option<f64>, AppError> {
         // The first run had its kernels timed one by one, so only their times are those of the program.
         let first = request.time.seconds(&self.ran)?;
@@ -74,7 +79,7 @@ impl Original {
             .into_iter()
             .collect();
         in_another_second(self.ended);
-        for _ in 0..request.runs() {
+        for _ in 0..runs {
             let again = own_run(request, runner, request.time.times_kernels())?;
             let v = own_values(request, runner, &again)?;
             let tolerance = request.tolerance;
@@ -137,6 +142,32 @@ fn own_counts(reference: &Values, c: &AppCriterion) -> Result<ComparedCounts, Ap
     }
 }
 
+/// The first run, recorded where that is possible; a program that fails while it is recorded runs again without.
+fn recorded_run(
+    request: &AppRequest,
+    runner: &AppRunner,
+) -> Result<(Ran, Result<(), NoReplay>), AppError> {
+    let recorder = match replay::recording(request, runner) {
+        Ok(r) => r,
+        Err(why) => return Ok((own_run(request, runner, true)?, Err(why))),
+    };
+    match recorder.run(None, request.limit, true) {
+        Ok(ran) => Ok((ran, Ok(()))),
+        Err(why) => {
+            let ran = own_run(request, runner, true)?;
+            Ok((ran, Err(NoReplay::Program(why))))
+        }
+    }
+}
+
+/// The numbers of the application on other arguments.
+pub(super) fn other_run(request: &AppRequest, runner: &AppRunner) -> Result<Values, AppError> {
+    let ran = own_run(request, runner, false)?;
+    let v = own_values(request, runner, &ran)?;
+    own_counts(&v, &request.criterion())?;
+    Ok(v)
+}
+
 /// A run of the application as it is.
 fn own_run(request: &AppRequest, runner: &AppRunner, time_kernels: bool) -> Result<Ran, AppError> {
     let ran = runner.run(None, request.limit, time_kernels);
@@ -157,7 +188,7 @@ fn run_help(e: &RunFailure) -> &'static str {
         }
         RunFailure::Unlike(_) => "run it by hand and try the pattern of --require with grep -E",
         RunFailure::Unwritten(_) => "check --output-file; its path is relative to where kerf runs",
-        RunFailure::Start(_) => "check the command",
+        RunFailure::Start(_) | RunFailure::Replay(_) => "check the command",
     }
 }
 

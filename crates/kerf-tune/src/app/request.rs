@@ -117,6 +117,14 @@ pub struct AppRequest {
     pub local: bool,
     /// What standard output has to have for a run to count.
     pub require: Option<regex_lite::Regex>,
+    /// This program, which replays are workers of.
+    pub program: PathBuf,
+    /// May candidates be replayed instead of restarting the application?
+    pub replay: bool,
+    /// Bytes of a recorded run.
+    pub record_limit: u64,
+    /// Other commands of the application, on which the plan has to be accepted too.
+    pub validate_with: Vec<String>,
     /// After this, what ran decides, and nothing more is evaluated.
     pub most: Option<Duration>,
 }
@@ -130,6 +138,11 @@ impl AppRequest {
             floor: self.floor,
             allow_nan: self.allow_nan,
         }
+    }
+
+    /// Does only the program itself say whether a plan is accepted?
+    pub(super) fn program_decides(&self) -> bool {
+        self.require.is_some() || !matches!(self.source, ValueSource::Copies)
     }
 
     /// How often an evaluation runs the application.

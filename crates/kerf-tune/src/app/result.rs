@@ -1,4 +1,6 @@
 //! What the tuner of applications gives.
+use super::replay::ReplaySummary;
+use super::values::ArrayScale;
 use crate::front::FrontPoint;
 use crate::precheck::SanitizerCheck;
 use kerf_num::Metric;
@@ -45,6 +47,41 @@ pub struct KernelShare {
     pub tuned: bool,
 }
 
+/// Another command of the application that a plan is tried on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Validated {
+    /// The command.
+    pub command: String,
+    /// Numbers that were compared.
+    pub numbers: usize,
+    /// Error of the plan there; none without a plan.
+    pub error: Option<f64>,
+}
+
+/// A plan that the search found and the program did not confirm.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RejectedPlan {
+    /// Its speed-up in the search.
+    pub speedup: f64,
+    /// Its error in the search.
+    pub error: f64,
+    /// What the program did with it.
+    pub why: String,
+}
+
+/// What the program itself said of the plans that were found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// Runs of the program with the plan.
+    pub runs: usize,
+    /// The largest error in them; none without a plan.
+    pub error: Option<f64>,
+    /// Faster plans that the program did not confirm.
+    pub rejected: Vec<RejectedPlan>,
+    /// Other commands.
+    pub validated: Vec<Validated>,
+}
+
 /// The result; the file is this, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AppResult {
@@ -68,7 +105,10 @@ pub struct AppResult {
     /// What the check for undefined behaviour before the search came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<SanitizerCheck>,
-    /// Measure.
+    /// Arrays that were compared, each by itself, with their scales; the first hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrays: Vec<ArrayScale>,
+    /// Measure; of the arrays, the worst counts.
     pub metric: Metric,
     /// Bound.
     pub tolerance: f64,
@@ -91,6 +131,15 @@ pub struct AppResult {
     pub failed: usize,
     /// Why the search ended.
     pub ended: Reason,
+    /// Whether candidates were replayed from one recorded run, or why they restarted the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplaySummary>,
+    /// Evaluations a minute, of those that this command made; none if it made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluations_per_minute: Option<f64>,
+    /// What the program itself said of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmation>,
     /// Error of the plan.
     pub error: f64,
     /// Time of the program over that of the plan.

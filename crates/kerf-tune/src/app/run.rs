@@ -55,6 +55,11 @@ pub(super) fn bare(name: &str) -> &str {
     head.rsplit("::").next().unwrap_or(head)
 }
 
+/// Whatever else goes on on the machine only adds to a time: the least is the program's own.
+pub(super) fn least(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 /// What Kerf's runtime wrote of a run.
 #[derive(Debug, Clone, Deserialize)]
 pub struct AppTrace {
@@ -124,6 +129,9 @@ pub enum RunFailure {
     /// What is to be compared is older than the run.
     #[error("the application did not write {0}")]
     Unwritten(String),
+    /// A replay of the recorded run failed.
+    #[error("the replay failed: {0}")]
+    Replay(String),
     /// It is none of Kerf's.
     #[error("the application made no call of Kerf's runtime")]
     Untraced,
@@ -195,6 +203,8 @@ pub struct AppRunner {
     pub copies: bool,
     /// Keep a launch of each kernel with its inputs.
     pub records: bool,
+    /// Folder for a record of the whole run that can be replayed, and its bytes at most.
+    pub record: Option<(PathBuf, u64)>,
 }
 
 fn last_line(text: &str) -> String {
@@ -249,7 +259,7 @@ impl AppRunner {
     }
 
     /// What searches beside each other take turns by, so that each measures times alone.
-    fn turn(&self) -> PathBuf {
+    pub(super) fn turn(&self) -> PathBuf {
         let folder = self.scratch.parent().unwrap_or(&self.scratch);
         folder.join("kerf-turn.lock")
     }
@@ -284,6 +294,7 @@ impl AppRunner {
             .env_remove("KERF_PLAN")
             .env_remove("KERF_RECORD")
             .env_remove("KERF_TRACE")
+            .env_remove("KERF_REPLAY_RECORD")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -317,12 +328,17 @@ impl AppRunner {
             .env("KERF_TURN", self.turn())
             .env_remove("KERF_PLAN")
             .env_remove("KERF_RECORD")
+            .env_remove("KERF_REPLAY_RECORD")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
         if let Some(p) = plan {
             c.env("KERF_PLAN", p);
+        }
+        if let Some((folder, bytes)) = &self.record {
+            c.env("KERF_REPLAY_RECORD", folder);
+            c.env("KERF_REPLAY_LIMIT", bytes.to_string());
         }
         if self.records {
             c.env("KERF_RECORD", "1");

@@ -42,6 +42,8 @@ pub(super) struct Searcher<'s, 'w> {
     pub known: BTreeMap<Assignment, (PlanEvaluation, Option<f64>)>,
     /// The least error of all that ran, and the number that was furthest off in it (is it small?).
     pub nearest: Option<(f64, (String, bool))>,
+    /// Evaluations that this command made, and their seconds.
+    pub made: (usize, f64),
     pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
 }
 
@@ -73,6 +75,7 @@ impl Searcher<'_, '_> {
         let e = self
             .app
             .evaluate(&self.tunable.plan(self.subject, a), &held)?;
+        self.made = (self.made.0 + 1, self.made.1 + e.wall_s);
         let time = match self.app.request.time {
             TimeBy::Predicted => self.cost.predict(a),
             _ => e.time,
@@ -93,6 +96,16 @@ impl Searcher<'_, '_> {
             time,
         ));
         Ok(self.outcome(a).unwrap_or(Outcome::Failed))
+    }
+
+    /// A plan that the program does not confirm counts as one that failed, from here on.
+    pub fn reject(&mut self, p: &FrontPoint, why: &str) -> Result<(), AppError> {
+        (self.watch)(&AppEvent::Rejected(1.0 / p.time, why));
+        if let Some((e, time)) = self.known.get_mut(&p.assignment) {
+            e.failure = Some(format!("not confirmed by the program: {why}"));
+            self.db.put(Phase::Final, &p.assignment, &INPUT, e, *time)?;
+        }
+        Ok(())
     }
 
     /// Runs the strategy to its end: why, and after how many evaluations.

@@ -3,6 +3,9 @@ use super::run::Ran;
 use kerf_num::metrics::Integers;
 use kerf_num::{Format, Metric};
 use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where the numbers are.
@@ -30,11 +33,36 @@ impl ValueSource {
     }
 }
 
+/// An array of a run's output: numbers that have one scale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputArray {
+    /// What it is, in words.
+    pub name: String,
+    /// How many numbers it has.
+    pub count: usize,
+}
+
+/// Arrays that a result lists.
+const MOST_ARRAYS: usize = 100;
+
+/// An array of the original program's output, and the size that `rel_linf` measures errors against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArrayScale {
+    /// What it is, in words.
+    pub name: String,
+    /// How many numbers it has.
+    pub numbers: usize,
+    /// The largest absolute value of its finite numbers.
+    pub scale: f64,
+}
+
 /// The numbers of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
-    /// Floating-point numbers.
+    /// Floating-point numbers, one array after the other.
     pub floats: Vec<f64>,
+    /// The arrays, in the order of their numbers; without any, all numbers are one.
+    pub arrays: Vec<OutputArray>,
     /// Integers, as bytes.
     pub exact: Vec<u8>,
     /// How wide these are in bytes, in runs of as many as follow each other.
@@ -46,6 +74,48 @@ pub struct Values {
 }
 
 impl Values {
+    /// Adds an array of numbers.
+    fn array(&mut self, name: String, floats: Vec<f64>) {
+        if !floats.is_empty() {
+            self.arrays.push(OutputArray {
+                name,
+                count: floats.len(),
+            });
+            self.floats.extend(floats);
+        }
+    }
+
+    /// Adds an array of numbers that were printed.
+    fn printed_array(&mut self, name: String, numbers: Vec<(f64, f64)>) {
+        let (floats, grains): (Vec<f64>, Vec<f64>) = numbers.into_iter().unzip();
+        self.grains.extend(grains);
+        self.array(name, floats);
+    }
+
+    /// The arrays with their scales, as results state them.
+    pub(super) fn scales(&self) -> Vec<ArrayScale> {
+        let named = self.arrays.iter().zip(self.ranges()).take(MOST_ARRAYS);
+        let scale = |(a, range): (&OutputArray, Range<usize>)| ArrayScale {
+            name: a.name.clone(),
+            numbers: a.count,
+            scale: scale(&self.floats[range]),
+        };
+        named.map(scale).collect()
+    }
+
+    /// Where the numbers of each array lie.
+    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
+        if self.arrays.is_empty() {
+            return std::iter::once(0..self.floats.len()).collect();
+        }
+        let mut at = 0;
+        let range = |a: &OutputArray| {
+            at += a.count;
+            at - a.count..at
+        };
+        self.arrays.iter().map(range).collect()
+    }
+
     /// Adds an integer.
     pub(super) fn integer(&mut self, bytes: &[u8]) {
         self.exact.extend(bytes);
@@ -115,14 +185,16 @@ fn numbers(text: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn by_pattern(r: &Regex, text: &str) -> Vec<(f64, f64)> {
-    let mut out = Vec::new();
+/// The numbers that a pattern finds, by its groups: each is one quantity.
+fn by_pattern(r: &Regex, text: &str) -> Vec<Vec<(f64, f64)>> {
+    let mut out = vec![Vec::new(); (r.captures_len() - 1).max(1)];
     for c in r.captures_iter(text) {
         if c.len() > 1 {
-            let groups = c.iter().skip(1).flatten();
-            out.extend(groups.filter_map(|g| printed(g.as_str().trim())));
+            for (numbers, group) in out.iter_mut().zip(c.iter().skip(1)) {
+                numbers.extend(group.and_then(|g| printed(g.as_str().trim())));
+            }
         } else if let Some(all) = c.get(0) {
-            out.extend(numbers(all.as_str()).first());
+            out[0].extend(numbers(all.as_str()).first());
         }
     }
     out
@@ -132,16 +204,31 @@ fn by_pattern(r: &Regex, text: &str) -> Vec<(f64, f64)> {
 /// the largest error that none of them would show. Nothing for measures of all numbers together.
 pub fn unseen(v: &Values, metric: Metric, floor: Option<f64>, most: f64) -> Option<(usize, f64)> {
     let floor = floor.unwrap_or(0.0);
-    let error = |(n, g): (&f64, &f64)| match metric {
-        Metric::MaxAbs => *g,
-        // An exact zero is what most programs mean by 0.000.
-        Metric::MaxRel if n.abs().max(floor) > 0.0 => g / n.abs().max(floor),
-        _ => 0.0,
-    };
-    let hidden = v.floats.iter().zip(&v.grains).map(error);
-    let hidden: Vec<f64> = hidden.filter(|e| *e > most).collect();
+    let mut hidden: Vec<f64> = Vec::new();
+    for range in v.ranges() {
+        let (Some(floats), Some(grains)) = (v.floats.get(range.clone()), v.grains.get(range))
+        else {
+            continue;
+        };
+        let scale = scale(floats).max(floor);
+        let error = |(n, g): (&f64, &f64)| match metric {
+            Metric::MaxAbs => *g,
+            // An exact zero is what most programs mean by 0.000.
+            Metric::MaxRel if n.abs().max(floor) > 0.0 => g / n.abs().max(floor),
+            Metric::RelLinf if scale > 0.0 => g / scale,
+            _ => 0.0,
+        };
+        let errors = floats.iter().zip(grains).map(error);
+        hidden.extend(errors.filter(|e| *e > most));
+    }
     let worst = hidden.iter().copied().fold(0.0, f64::max);
     (!hidden.is_empty()).then_some((hidden.len(), worst))
+}
+
+/// The largest size of finite numbers.
+fn scale(floats: &[f64]) -> f64 {
+    let sizes = floats.iter().map(|x| x.abs());
+    sizes.filter(|x| x.is_finite()).fold(0.0, f64::max)
 }
 
 fn decode(bytes: &[u8], f: Format) -> impl Iterator<Item = f64> + '_ {
@@ -171,15 +258,19 @@ fn from_file(path: &Path, raw: Option<Format>) -> Result<Values, NoValues> {
         let name = a.header.type_name();
         let elem = kerf_workload::elem::ElemType::parse(&name)
             .ok_or_else(|| bad(format!("its elements are {name}")))?;
+        let scalars = elem.scalars();
+        let mut fields = vec![Vec::new(); scalars.len()];
         for at in (0..a.bytes.len()).step_by(elem.size().max(1)) {
-            for (o, s) in elem.scalars() {
+            for ((o, s), floats) in scalars.iter().zip(&mut fields) {
                 let part = &a.bytes[at + o..at + o + s.bytes()];
                 match format_named(&s.to_string()) {
-                    Some(f) => v.floats.extend(decode(part, f)),
+                    Some(f) => floats.extend(decode(part, f)),
                     None => v.integer(part),
                 }
             }
         }
+        let name = path.display().to_string();
+        fields.into_iter().for_each(|f| v.array(name.clone(), f));
         return Ok(v);
     }
     let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
@@ -188,17 +279,50 @@ fn from_file(path: &Path, raw: Option<Format>) -> Result<Values, NoValues> {
             "it is binary; say what it holds, e.g. FILE:f64 or FILE:f32".into(),
         ));
     }
+    let name = path.display().to_string();
     match raw {
-        Some(f) => v.floats.extend(decode(&bytes, f)),
-        None => {
-            (v.floats, v.grains) = numbers(&String::from_utf8_lossy(&bytes))
-                .into_iter()
-                .unzip()
-        }
+        Some(f) => v.array(name, decode(&bytes, f).collect()),
+        None => v.printed_array(name, numbers(&String::from_utf8_lossy(&bytes))),
     }
     match v.floats.is_empty() {
         true => Err(bad("there are no numbers in it".into())),
         false => Ok(v),
+    }
+}
+
+/// Numbers that were copied from the device, by array: a scalar of the elements of one allocation, over all copies of it.
+#[derive(Default)]
+struct CopiedArrays {
+    /// Allocation and offset in an element.
+    places: BTreeMap<(usize, u64), usize>,
+    floats: Vec<Vec<f64>>,
+}
+
+impl CopiedArrays {
+    /// The arrays of the scalars of an allocation's elements.
+    fn fields(&mut self, allocation: usize, scalars: &[(u64, String)]) -> Vec<usize> {
+        let mut field = |offset: u64| {
+            *self.places.entry((allocation, offset)).or_insert_with(|| {
+                self.floats.push(Vec::new());
+                self.floats.len() - 1
+            })
+        };
+        scalars.iter().map(|(offset, _)| field(*offset)).collect()
+    }
+
+    /// Adds the arrays to a run's numbers, in the order of their allocations.
+    fn give_to(mut self, v: &mut Values) {
+        for ((allocation, offset), at) in &self.places {
+            let field = match offset {
+                0 => String::new(),
+                o => format!(", byte {o} of each element"),
+            };
+            let name = match allocation {
+                0 => format!("a variable{field}"),
+                n => format!("allocation #{n}{field}"),
+            };
+            v.array(name, std::mem::take(&mut self.floats[*at]));
+        }
     }
 }
 
@@ -210,6 +334,7 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
     let data = std::fs::read(&path)
         .map_err(|e| NoValues::File(path.display().to_string(), e.to_string()))?;
     let mut v = Values::default();
+    let mut arrays = CopiedArrays::default();
     for c in &ran.trace.copies {
         let bytes = data
             .get(c.offset as usize..c.offset as usize + c.bytes)
@@ -219,13 +344,16 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
             v.unknown += bytes.len();
             continue;
         };
+        let fields = arrays.fields(c.allocation, scalars);
         // A copy may begin inside an element.
         let mut at = (*size - c.at % *size) as usize % *size as usize;
         while at + *size as usize <= bytes.len() {
-            for (o, kind) in scalars {
+            for ((o, kind), field) in scalars.iter().zip(&fields) {
                 let from = at + *o as usize;
                 match format_named(kind) {
-                    Some(f) => v.floats.extend(decode(&bytes[from..from + f.bytes()], f)),
+                    Some(f) => {
+                        arrays.floats[*field].extend(decode(&bytes[from..from + f.bytes()], f))
+                    }
                     None if kind != "ptr" => {
                         let bits: usize = kind[1..].parse().unwrap_or(8);
                         let end = (from + bits.div_ceil(8)).min(bytes.len());
@@ -237,6 +365,7 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
             at += *size as usize;
         }
     }
+    arrays.give_to(&mut v);
     match v.floats.is_empty() {
         true => Err(NoValues::NoCopies),
         false => Ok(v),
@@ -247,15 +376,14 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
 pub fn values(source: &ValueSource, ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
     match source {
         ValueSource::Stdout(r) => {
-            let (floats, grains): (Vec<_>, _) = by_pattern(r, &ran.stdout).into_iter().unzip();
-            match floats.is_empty() {
+            let mut v = Values::default();
+            for (i, numbers) in by_pattern(r, &ran.stdout).into_iter().enumerate() {
+                v.printed_array(format!("group {} of the pattern", i + 1), numbers);
+            }
+            match v.floats.is_empty() {
                 true if r.is_match(&ran.stdout) => Err(NoValues::NoNumber(r.as_str().to_owned())),
                 true => Err(NoValues::NoMatch(r.as_str().to_owned())),
-                false => Ok(Values {
-                    floats,
-                    grains,
-                    ..Values::default()
-                }),
+                false => Ok(v),
             }
         }
         ValueSource::File(p, raw) => from_file(p, *raw),
@@ -298,12 +426,27 @@ mod tests {
         let text = "step 1 err 2.5e-3\nstep 2 err 1.5e-3\nPASS";
         let find = |p: &str| -> Vec<f64> {
             let all = by_pattern(&Regex::new(p).expect("a pattern"), text);
-            all.into_iter().map(|n| n.0).collect()
+            all.into_iter().flatten().map(|n| n.0).collect()
         };
         assert_eq!(find(r"err (\S+)"), [2.5e-3, 1.5e-3]);
         assert_eq!(find(r"step \d+ err"), [1.0, 2.0]);
-        assert_eq!(find(r"step (\d+) err (\S+)"), [1.0, 2.5e-3, 2.0, 1.5e-3]);
+        assert_eq!(find(r"step (\d+) err (\S+)"), [1.0, 2.0, 2.5e-3, 1.5e-3]);
         assert!(find("FAIL").is_empty());
+    }
+
+    #[test]
+    fn arrays_are_allocations_and_fields_of_their_elements() {
+        let mut arrays = CopiedArrays::default();
+        let scalars = [(0, "f64".to_owned()), (8, "f64".to_owned())];
+        assert_eq!(arrays.fields(2, &scalars), [0, 1]);
+        assert_eq!(arrays.fields(1, &scalars[..1]), [2]);
+        assert_eq!(arrays.fields(2, &scalars), [0, 1]);
+        arrays.floats = vec![vec![1.0, 2.0], vec![3.0], vec![4.0]];
+        let mut v = Values::default();
+        arrays.give_to(&mut v);
+        assert_eq!(v.floats, [4.0, 1.0, 2.0, 3.0]);
+        assert_eq!(v.ranges(), [0..1, 1..3, 3..4]);
+        assert_eq!(v.arrays[2].name, "allocation #2, byte 8 of each element");
     }
 
     #[test]

@@ -56,6 +56,49 @@ fn stem(command: &str) -> String {
         .collect()
 }
 
+/// A metric, with what it means where it is the default of applications.
+fn in_words(metric: Metric) -> String {
+    match metric {
+        Metric::RelLinf => "rel_linf: the largest error over the largest value of its array".into(),
+        other => other.to_string(),
+    }
+}
+
+/// How candidates were evaluated, and what the program itself says of the plan.
+fn evaluated(r: &AppResult) -> String {
+    let mut t = String::new();
+    if let Some(replay) = &r.replay {
+        let how = match (&replay.used, &replay.why_not) {
+            (true, _) => "replays of one recorded run".into(),
+            (false, Some(why)) => format!("runs of the program ({why})"),
+            (false, None) => "runs of the program".into(),
+        };
+        let rate = r.evaluations_per_minute;
+        let rate = rate.map_or_else(String::new, |n| format!("; {n:.0} evaluations a minute"));
+        t += &format!("evaluated by {how}{rate}\n");
+    }
+    let Some(c) = &r.confirmed else {
+        return t;
+    };
+    if let Some(error) = c.error {
+        let runs = c.runs;
+        t += &format!("confirmed by {runs} runs of the program, error at most {error:.3e}\n");
+    }
+    for v in &c.validated {
+        if let Some(error) = v.error {
+            let (command, numbers) = (&v.command, v.numbers);
+            t += &format!("validated with {command}: error {error:.3e} ({numbers} numbers)\n");
+        }
+    }
+    if let (n @ 1.., Some(first)) = (c.rejected.len(), c.rejected.first()) {
+        t += &format!(
+            "faster plans that the program did not confirm: {n}; the first: {}\n",
+            first.why
+        );
+    }
+    t
+}
+
 fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     let mut t = String::new();
     let head = match r.verdict.as_str() {
@@ -65,7 +108,10 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     t += &format!("{}: {head} ({})\n", style.bold(&r.command), r.time_by);
     t += &format!(
         "error {:.3e} ({}; tolerance {:e}) against {}\n",
-        r.error, r.metric, r.tolerance, r.reference
+        r.error,
+        in_words(r.metric),
+        r.tolerance,
+        r.reference
     );
     let counts = r
         .counts
@@ -78,6 +124,7 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         r.failed,
         r.ended.words()
     );
+    t += &evaluated(r);
     t += &format!(
         "\nkernels, by {} (--kernels chooses others):\n",
         r.kernels_by
@@ -143,8 +190,9 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
 fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
     if metric.more_is_better() {
         return Err(
-            Failure::new(format!("{metric} is not for applications yet"))
-                .help("use a metric of which less is better, e.g. max_rel, max_abs or rel_l2"),
+            Failure::new(format!("{metric} is not for applications yet")).help(
+                "use a metric of which less is better, e.g. rel_linf, max_rel, max_abs or rel_l2",
+            ),
         );
     }
     let other = [
@@ -211,6 +259,10 @@ fn request(
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
         require,
+        program: super::worker_program()?.path,
+        replay: !a.no_replay,
+        record_limit: (a.record_limit * (1u64 << 30) as f64) as u64,
+        validate_with: a.validate_with,
         most: a.max_time.map(Duration::from_secs_f64),
         command,
     })
@@ -274,6 +326,16 @@ impl Progress {
                 self.status(*n, &format!("error {error:.3e}{t}{b}"));
             }
             AppEvent::Evaluated(n, Err(why), _) => self.status(*n, &format!("failed: {why}")),
+            AppEvent::Replayed(calls, bytes, seconds) => progress::line(&format!(
+                "candidates are replayed from the recorded run: {calls} calls, {:.1} MB, {seconds:.3} s each",
+                *bytes as f64 / 1e6
+            )),
+            AppEvent::Rejected(speedup, why) => {
+                self.best = None;
+                progress::line(&format!(
+                    "the program does not confirm a plan that is {speedup:.3} times as fast: {why}"
+                ));
+            }
             AppEvent::Alone(name) => {
                 self.best = None;
                 progress::line(&format!("{name} alone:"));
@@ -291,7 +353,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     let tolerance = a.tolerance.ok_or_else(|| {
         Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
     })?;
-    let metric = a.metric.unwrap_or(Metric::MaxRel);
+    let metric = a.metric.unwrap_or(app::DEFAULT_METRIC);
     check(&a, metric)?;
     let request = request(a, command, tolerance, metric)?;
     let mut progress = Progress::new(request.budget, tolerance);

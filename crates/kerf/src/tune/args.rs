@@ -1,6 +1,6 @@
 //! Arguments of `kerf tune`.
 use crate::parse::{ArgumentError, parse_if};
-use crate::{DeviceArg, parse_arch, parse_count, parse_limit, parse_seed, parse_size};
+use crate::{DeviceArg, parse_arch, parse_count, parse_gib, parse_limit, parse_seed, parse_size};
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::NAMES;
@@ -56,6 +56,17 @@ pub struct Args {
     /// end with 0.
     #[arg(long, value_name = "REGEX", requires = "app")]
     pub(super) require: Option<String>,
+    /// Another command of the application, e.g. with other arguments: a plan has to be accepted there too before it is
+    /// chosen. May be given several times.
+    #[arg(long, value_name = "COMMAND", requires = "app")]
+    pub(super) validate_with: Vec<String>,
+    /// Restart the application for every candidate. Without this its first run is recorded, and candidates are replayed
+    /// from the record where that gives the bits of the program.
+    #[arg(long, requires = "app")]
+    pub(super) no_replay: bool,
+    /// GiB that the record of an application's run may have, in the folder for temporary files.
+    #[arg(long, value_name = "GIB", requires = "app", default_value_t = 4.0, allow_negative_numbers = true, value_parser = parse_gib)]
+    pub(super) record_limit: f64,
     /// Seconds after which the search of an application ends with what it has.
     #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]
     pub(super) max_time: Option<f64>,
@@ -81,8 +92,9 @@ pub struct Args {
     /// that with every math call approximate.
     #[arg(long, value_name = "R", conflicts_with_all = ["tolerance", "qos"], allow_negative_numbers = true, value_parser = parse_part)]
     pub(super) qos_ratio: Option<f64>,
-    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr,
-    /// ssim or bp; by default the workload's, or max_rel.
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, rel_linf, mean_rel, digits,
+    /// psnr, ssim or bp; by default the workload's, or max_rel, and with --app rel_linf (the largest error over the
+    /// largest value of its array).
     #[arg(long, value_name = "M")]
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the

@@ -332,7 +332,7 @@
     "17:11: default bx = 64 breaks `bx < 64`; expected a default that satisfies the constraints",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\nmetric = \"maxrel\"", &[
-    "17:10: unknown metric `maxrel`; expected one of max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr, ssim, bp; help: did you mean `max_rel`?",
+    "17:10: unknown metric `maxrel`; expected one of max_rel, max_abs, max_ulp, quantile, rms, rel_l2, rel_linf, mean_rel, digits, psnr, ssim, bp; help: did you mean `max_rel`?",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\nmetric = \"quantile\"\ntolerance = 1e-6", &[
     "16:1: metric `quantile` without `quantile`; expected `quantile = 0.999`",
