@@ -18,7 +18,7 @@ cat "$out/selftest.txt"
 : > "$out/examples.txt"
 for f in *.toml; do
   for d in cpu cuda; do
-    ./kerf run "$f" --device $d --reference --format json --repeats 20 > "$out/run.$d" 2> "$out/run.$d.err" || { echo "$f on $d: $(head -3 "$out/run.$d.err")" >> "$out/examples.txt"; status=1; }
+    ./kerf run "$f" --device $d --cpu-sizes --reference --format json --repeats 20 > "$out/run.$d" 2> "$out/run.$d.err" || { echo "$f on $d: $(head -3 "$out/run.$d.err")" >> "$out/examples.txt"; status=1; }
   done
   python3 - "$f" "$out/run.cpu" "$out/run.cuda" >> "$out/examples.txt" <<'P' || status=1
 import json, sys

@@ -64,7 +64,7 @@ done | xargs -P "${PARALLEL:-24}" -I LINE sh -c '
   mkdir -p "$to"
   for f in "$folder/prepared/$name"/counts*.json "$folder/prepared/$name"/references; do if [ -e "$f" ]; then cp -r "$f" "$to"; fi; done
   "$kerf" --format json tune "$folder/$name.toml" --what precision,approx,launch --strategy "$strategy" --budget "$budget" \
-    --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --workers 1 --repeats 9 $sizes \
+    --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --cpu-sizes --workers 1 --repeats 9 $sizes \
     --out "$to" > "$to.json" 2> "$to.txt" &
   pid=$!
   while [ -n "$SEARCH_ONLY" ] && kill -0 $pid 2> /dev/null; do

@@ -68,7 +68,7 @@ reaction_rates      n=1048576
 srad                rows=4096 columns=4096 steps=1
 stencil             nx=512 ny=256 nz=128 steps=1
 black_scholes_f32   n=33554432
-cfd                 nx=96 ny=96 nz=96
+cfd                 nx=96 ny=96 nz=96 iterations=10
 gaussian            n=4096
 lavamd              nb=24
 nbody               n=65536 steps=1

@@ -89,7 +89,7 @@ one() {
     [ "$left" -gt 5 ] || { echo "$name $t: no time"; break; }
     mkdir -p "$dir"; ln -sfn "$ready/references" "$dir/references"
     [ ! -s "$ready/counts.json" ] || cp "$ready/counts.json" "$dir/"
-    timeout "$left" "$kerf" tune "$w" $sizes $options --device "$device" --tolerance "$t" --metric rel_l2 --budget "${BUDGET:-16}" \
+    timeout "$left" "$kerf" tune "$w" $sizes $options --cpu-sizes --device "$device" --tolerance "$t" --metric rel_l2 --budget "${BUDGET:-16}" \
       --validate 2 --workers 2 --energy "${WINDOW:-1}" --resume --out "$dir" > "$dir.txt" 2> "$dir.err"
     echo "$name $t: $? after $(($(date +%s) - began)) s: $(grep -E 'faster|unchanged|nothing|cannot be met' "$dir.txt" | head -1)"
     cp "$dir/counts.json" "$ready/" 2>/dev/null

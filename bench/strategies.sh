@@ -53,7 +53,7 @@ P
 one() {
   set -- $1; name=$1; shift
   w=$(ls "$from/$name.toml" "$from"/*/"$name.toml" 2>/dev/null | head -1)
-  run() { timeout $((limit - $(date +%s))) nice -n 19 "$kerf" tune "$w" --metric rel_l2 --workers 1 --validate 0 --repeats "${REPEATS:-15}" "$@"; }
+  run() { timeout $((limit - $(date +%s))) nice -n 19 "$kerf" tune "$w" --cpu-sizes --metric rel_l2 --workers 1 --validate 0 --repeats "${REPEATS:-15}" "$@"; }
   d="$out/$name-random"; refs="$d/references"; mkdir -p "$d"
   if [ -d "$prepared/$name/references" ]; then refs="$prepared/$name/references"; fi
   cp "$prepared/$name/counts.json" "$d/" 2>/dev/null

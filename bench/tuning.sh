@@ -71,7 +71,7 @@ one_table() {
   if [ -d "$prepared/$name/references" ]; then
     ln -sfn "$prepared/$name/references" "$dir/references"; cp "$prepared/$name/counts.json" "$dir/"
   fi
-  timeout "$((limit - began))" "$kerf" tune "$(workload "$name")" $(sizes "$@") --device "$device" --tolerance 1e-3 --metric rel_l2 \
+  timeout "$((limit - began))" "$kerf" tune "$(workload "$name")" $(sizes "$@") --cpu-sizes --device "$device" --tolerance 1e-3 --metric rel_l2 \
     --strategy "$strategy" --budget "$plans" --validate 0 --repeats "$repeats" --workers "$workers" --seed 1 --resume --out "$dir" \
     > "$dir.txt" 2> "$dir.err"
   echo "$label: $? after $(($(date +%s) - began)) s: $(grep -E 'evaluations to search|evaluations:' "$dir.txt" | tr '\n' ' ')"
@@ -83,7 +83,7 @@ one_tune() {
   for t in $tolerances; do
     dir="$out/tunes/$name-$t"
     mkdir -p "$dir"; ln -sfn "$out/references/$name" "$dir/references"
-    "$kerf" tune "$(workload "$name")" $(sizes "$@") --device "$device" --tolerance "$t" --metric rel_l2 \
+    "$kerf" tune "$(workload "$name")" $(sizes "$@") --cpu-sizes --device "$device" --tolerance "$t" --metric rel_l2 \
       --budget "${BUDGET:-25}" --validate 2 --workers 1 --resume --out "$dir" > "$dir.txt" 2> "$dir.err"
     echo "$name $t: $? after $SECONDS s: $(grep -E 'faster|unchanged|cannot be met' "$dir.txt" | head -1)"
     rm -f "$dir/references"
@@ -114,7 +114,7 @@ energy)
       plan=; [ "$dir" = none ] || { [ -s "$dir/plan.json" ] || continue; plan="--plan $dir/plan.json"
         sum=$(sha256sum < "$dir/plan.json"); case $seen in *"$sum"*) continue ;; esac; seen="$seen $sum"
         grep -q '"kernels"' "$dir/plan.json" || continue; }
-      line=$("$kerf" run "$w" $(sizes $sizes_of) --device "$device" $plan --energy "${WINDOW:-0.6}" 2>&1 < /dev/null | grep -iE 'energy' | head -1)
+      line=$("$kerf" run "$w" $(sizes $sizes_of) --cpu-sizes --device "$device" $plan --energy "${WINDOW:-0.6}" 2>&1 < /dev/null | grep -iE 'energy' | head -1)
       echo "$name ${dir##*/}: $line" | tee -a "$out/energy.txt"
     done
   done ;;

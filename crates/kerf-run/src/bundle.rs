@@ -7,7 +7,7 @@ use kerf_clang::compile::{CompileError, Toolchain};
 use kerf_ir::kernels;
 use kerf_ir::program;
 use kerf_workload::mistakes::Mistakes;
-use kerf_workload::workload::Workload;
+use kerf_workload::workload::{SizesFor, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -124,6 +124,8 @@ fn write_variants(
 /// Packs one workload into `out`; gives the name of the new workload file.
 pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, BundleError> {
     let w = Workload::read(path, &[]).map_err(BundleError::Workload)?;
+    let at_full_sizes =
+        Workload::read_for(path, &[], SizesFor::Gpu).map_err(BundleError::Workload)?;
     let stem = path
         .file_stem()
         .unwrap_or_default()
@@ -135,9 +137,10 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     }
     let p = crate::compile::own_program(&w, tools)?;
     fits(&w, &p)?;
+    fits(&at_full_sizes, &p)?;
     let bc = format!("{stem}.bc");
     std::fs::write(out.join(&bc), &p.bitcode).map_err(file_error(&out.join(&bc)))?;
-    let others = crate::compile::variants(&w, &out.join(&bc), MOST_VARIANTS);
+    let others = crate::compile::variants(&w, &at_full_sizes, &out.join(&bc), MOST_VARIANTS);
     write_variants(
         tools,
         &w,

@@ -51,16 +51,22 @@ pub fn own_program(w: &Workload, tools: &Toolchain) -> Result<Program, CompileEr
     program(w, tools, &Params::new())
 }
 
-/// Files that a bundle has for other values of macros, each with the parameters to compile it for; `source` is the
-/// bundle's. None if there are more than `most`.
-pub(crate) fn variants(w: &Workload, source: &Path, most: usize) -> Option<Vec<(PathBuf, Params)>> {
+/// Files that a bundle has for other values of macros, each with the parameters to compile it for, of the workload at the
+/// CPU's sizes and at full ones: constraints may be about sizes. `source` is the bundle's. None if there are more than `most`.
+pub(crate) fn variants(
+    w: &Workload,
+    at_full_sizes: &Workload,
+    source: &Path,
+    most: usize,
+) -> Option<Vec<(PathBuf, Params)>> {
     let macros = w.macros();
     if macros.free.is_empty() {
         return Some(Vec::new());
     }
     let own = macros.values(&w.launch_space.default_params());
     let mut out: BTreeMap<Params, Params> = BTreeMap::new();
-    for p in w.launch_space.configurations() {
+    let of_both = [w, at_full_sizes].into_iter();
+    for p in of_both.flat_map(|w| w.launch_space.configurations()) {
         let values = macros.values(&p);
         if values != own {
             out.entry(values).or_insert(p);

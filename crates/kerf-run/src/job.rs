@@ -42,6 +42,7 @@ use kerf_clang::compile::Toolchain;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_pass::count::Detail;
 use kerf_pass::{Plan, SiteFormat};
+use kerf_workload::Workload;
 use kerf_workload::accept::Accept;
 use kerf_workload::generate::perturb::Perturb;
 use serde::{Deserialize, Serialize};
@@ -76,7 +77,8 @@ pub enum ReferenceRoute {
 pub struct Job {
     /// Workload file.
     pub workload: PathBuf,
-    /// Sizes and parameters that replace the file's.
+    /// Sizes and parameters that replace the file's. The file is read with the CPU's sizes everywhere; those of a GPU are
+    /// overrides ([`Job::at_sizes_of_device`]), so that whatever belongs to one job has one size, also what it runs on the CPU.
     pub overrides: Vec<(String, i64)>,
     /// Seed of the inputs, where not the file's.
     pub seed: Option<u64>,
@@ -169,6 +171,15 @@ pub struct Patched {
 }
 
 impl Job {
+    /// The job at the sizes of its device: for a GPU with the workload's full sizes as overrides.
+    pub fn at_sizes_of_device(self) -> Result<Job, JobError> {
+        let overrides = match self.device {
+            Device::Cpu => return Ok(self),
+            Device::Cuda => Workload::gpu_overrides(&self.workload, &self.overrides)?,
+        };
+        Ok(Job { overrides, ..self })
+    }
+
     /// One run of the program as it is on the CPU, and nothing else.
     pub fn plain(workload: PathBuf, tools: &Toolchain) -> Job {
         Job {

@@ -51,6 +51,9 @@ const MOST_ELEMENTS: i128 = 1 << 26;
 /// Threads of a first launch, at most.
 const MOST_THREADS: i128 = 1 << 18;
 
+/// How many times as long every side is at a GPU's sizes as at the CPU's, before anything was counted.
+const FIRST_FULL_TIMES: u64 = 4;
+
 /// Does a launch have a sensible number of threads, if all sizes are this?
 fn threads(k: &KernelKnowledge, size: u64) -> bool {
     // Threads that share an item.
@@ -305,8 +308,9 @@ pub fn skeleton(
     let g = w.guess("what your results have to be good for");
     Skeleton {
         head,
-        sizes_note: "small enough for a reference on the CPU; --size n=... replaces one".into(),
         sizes: w.sizes,
+        full_times: FIRST_FULL_TIMES,
+        sizes_note: "for a GPU; --size n=... replaces one".into(),
         body,
         space: w.blocks.launch_space(macros),
         acceptance: format!("\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}\n"),

@@ -6,7 +6,7 @@ pub mod tables;
 
 use kerf_clang::compile::Toolchain;
 use kerf_exec::worker::{WorkerError, WorkerProcess};
-use kerf_run::job::{Device, Job, MachineShare, Sweep, Swept};
+use kerf_run::job::{Device, Job, JobError, MachineShare, Sweep, Swept};
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, versions};
@@ -46,7 +46,7 @@ pub struct TradeoffOptions<'a> {
     pub gpu: Option<i32>,
     /// Few degrees, and no energy.
     pub quick: bool,
-    /// Sizes of the workload files, on a GPU too.
+    /// The CPU's sizes, on a GPU too.
     pub own_sizes: bool,
     /// Two degrees, and calls one by one against fast-math.
     pub calls: bool,
@@ -124,6 +124,9 @@ pub enum TradeoffError {
     /// The sweep.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// The job: the workload file.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// A result cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -255,24 +258,8 @@ pub fn examples(folder: &Path) -> Vec<PathBuf> {
     all.filter(|p| p.exists()).collect()
 }
 
-/// Sizes of the line `# GPU size: n=1024 m=8` on top of a workload.
-fn gpu_sizes(path: &Path) -> Vec<(String, i64)> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("# GPU size:"));
-    let words = line.unwrap_or_default().split_whitespace();
-    let size = |w: &str| {
-        let (name, value) = w.split_once('=')?;
-        Some((name.to_owned(), value.parse().ok()?))
-    };
-    words.filter_map(size).collect()
-}
-
-fn job(path: &Path, o: &TradeoffOptions) -> Job {
-    Job {
-        overrides: match o.gpu.is_some() && !o.own_sizes {
-            true => gpu_sizes(path),
-            false => Vec::new(),
-        },
+fn job(path: &Path, o: &TradeoffOptions) -> Result<Job, TradeoffError> {
+    let job = Job {
         device: if o.gpu.is_some() {
             Device::Cuda
         } else {
@@ -287,6 +274,10 @@ fn job(path: &Path, o: &TradeoffOptions) -> Job {
         },
         sample_s: 1e-3,
         ..Job::plain(path.to_path_buf(), &o.tools)
+    };
+    match o.own_sizes {
+        true => Ok(job),
+        false => Ok(job.at_sizes_of_device()?),
     }
 }
 
@@ -314,7 +305,7 @@ fn one(
         _ => FEW_DEGREES,
     };
     let ask = Ask {
-        job: job(path, o),
+        job: job(path, o)?,
         inner_repeats: REPEATS_BETWEEN,
         degrees: (0..=parts)
             .map(|n| f64::from(n) / f64::from(parts))

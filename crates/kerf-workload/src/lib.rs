@@ -30,4 +30,6 @@ pub use mistakes::{Mistake, Mistakes};
 pub use number::Number;
 pub use scalar::Scalar;
 pub use space::LaunchSpace;
-pub use workload::{ArgSpec, BufferSpec, Defined, Init, LaunchSpec, Workload, WorkloadStep};
+pub use workload::{
+    ArgSpec, BufferSpec, Defined, Init, LaunchSpec, SizesFor, Workload, WorkloadStep,
+};

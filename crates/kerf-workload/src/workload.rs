@@ -15,6 +15,16 @@ use kerf_num::metrics::{ImageExtents, WINDOW};
 /// Most bytes of one buffer, and of all together: 1 TiB.
 pub const MAX_BYTES: u64 = 1 << 40;
 
+/// The kind of device whose sizes a workload is read with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SizesFor {
+    /// Those of `[cpu_sizes]`, and of `[sizes]` where it has none.
+    #[default]
+    Cpu,
+    /// Those of `[sizes]`.
+    Gpu,
+}
+
 /// A workload: how to run a program of kernels once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Workload {
@@ -28,6 +38,8 @@ pub struct Workload {
     pub seed: u64,
     /// Sizes in the order of the file, with overrides applied.
     pub sizes: Vec<(String, i64)>,
+    /// Sizes that have a value of their own for the CPU: the names of `[cpu_sizes]`, in the order of `[sizes]`.
+    pub sizes_by_device: Vec<String>,
     /// Buffers in the order of the file; steps refer to them by position once expanded.
     pub buffers: Vec<BufferSpec>,
     /// What runs, in order.

@@ -43,7 +43,7 @@ pub struct Args {
     /// The file's own shape alone, sampled as predictions are.
     #[arg(long)]
     own: bool,
-    /// Replace a size or launch parameter: n=4096.
+    /// Replace a size or launch parameter, on a GPU (`[sizes]`) and on the CPU (`[cpu_sizes]`): n=4096.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
     /// Profile whose limits shapes are held to.
@@ -60,7 +60,7 @@ pub fn run(a: Args) -> Result<i32, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     // Shapes are written into another folder, from where the source has to be found.
     let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
-    let mut job = crate::tune::job(workload, a.sizes, cuda, 0, 5, None)?;
+    let mut job = crate::tune::job(workload, a.sizes, cuda, 0, 5, None)?.at_sizes_of_device()?;
     let name = job.workload.file_stem().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let folder = tempfile::tempdir().map_err(|e| Failure::new(e.to_string()))?;

@@ -28,7 +28,7 @@ pub struct Args {
     /// Seed of the sample.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Replace a size or launch parameter: n=4096.
+    /// Replace a size or launch parameter, on a GPU (`[sizes]`) and on the CPU (`[cpu_sizes]`): n=4096.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
     /// Timed runs of a plan.
@@ -58,9 +58,10 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
         0,
         a.repeats,
         None,
-    )?;
+    )?
+    .at_sizes_of_device()?;
     job.warmup = 3;
-    let subject = Subject::load(&a.workload, &a.sizes, &job.toolchain())?;
+    let subject = Subject::load(&a.workload, &job.overrides, &job.toolchain())?;
     if !a.beside.is_empty() {
         return beside(&job, &subject, &a.beside);
     }

@@ -72,7 +72,7 @@ pub struct Args {
     /// Plan to apply (JSON).
     #[arg(long)]
     plan: Option<PathBuf>,
-    /// Replace a size or launch parameter: n=4096.
+    /// Replace a size or launch parameter: n=4096. Others are the workload's `[sizes]` with --device cuda, else its `[cpu_sizes]`.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
     /// Predict from the program alone, as searches do, also where NVIDIA's assembler is at hand.
@@ -321,7 +321,8 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
         return Err(Failure::new("--device cuda samples the program as it is")
             .help("kerf run --device cuda --plan measures a plan"));
     }
-    let job = crate::tune::job(workload.to_owned(), a.sizes.clone(), true, a.gpu, 5, None)?;
+    let job = crate::tune::job(workload.to_owned(), a.sizes.clone(), true, a.gpu, 5, None)?
+        .at_sizes_of_device()?;
     let profile = device::load(&a.profile)?;
     let model = match &a.model {
         None => SampleCorrection::bundled(&profile.name),
@@ -340,14 +341,14 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
         }
     };
     let limit = Duration::from_secs_f64(a.timeout);
-    let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
+    let w = Workload::read(workload, &job.overrides).map_err(JobError::from)?;
     crate::guard::survives(workload)?;
     let program = kerf_run::compile::own_program(&w, &job.toolchain()).map_err(JobError::from)?;
     launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
     let limits = limits::limits(a, workload, &w);
     let counted = match &a.counters {
         None => Vec::new(),
-        Some(file) if file.as_os_str() == NOW => counters::count(workload, &a.sizes, a.gpu)?,
+        Some(file) if file.as_os_str() == NOW => counters::count(workload, &job.overrides, a.gpu)?,
         Some(file) => counters::read(file)?,
     };
     if model.as_ref().is_some_and(SampleCorrection::counted) && counted.is_empty() {

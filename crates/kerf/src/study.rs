@@ -44,7 +44,7 @@ pub struct Args {
     /// Seed of the inputs.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
     seed: u64,
-    /// Sizes of the workload files on a GPU too, for sfu-tradeoff: errors beside those of the CPU.
+    /// The CPU's sizes of the workload files on a GPU too, for sfu-tradeoff: errors beside those of the CPU.
     #[arg(long)]
     own_sizes: bool,
     /// Only compare calls one by one with whole-kernel fast-math, for sfu-tradeoff on a GPU: two degrees, no

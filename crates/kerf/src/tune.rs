@@ -90,7 +90,7 @@ pub(crate) fn gpu_lock(gpu: i32) -> PathBuf {
     std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))
 }
 
-/// What all evaluations have in common.
+/// What all evaluations have in common, at the sizes given and else the CPU's ([`Job::at_sizes_of_device`]).
 pub(crate) fn job(
     workload: PathBuf,
     sizes: Vec<(String, i64)>,
@@ -278,6 +278,9 @@ fn request(
     let cuda = a.device == DeviceArg::Cuda;
     let (sizes, arch) = (a.sizes.clone(), a.arch.clone());
     let mut common = job(workload, sizes, cuda, a.gpu, a.repeats, arch)?;
+    if !a.cpu_sizes {
+        common = common.at_sizes_of_device()?;
+    }
     let launch = give_shapes(&a, &mut common, &out, strategy.shapes)?;
     if ranks.is_some() {
         // Each rank has a GPU of its own, and one evaluation at a time on it.

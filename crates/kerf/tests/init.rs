@@ -249,6 +249,40 @@ kernel void scaled(global const float4 *in, global float4 *out, local float4 *ti
     assert!(!file.contains("shared ="), "{file}");
 }
 
+/// The value of a size in a table of a workload file.
+fn size_in(file: &str, table: &str, name: &str) -> Option<u64> {
+    let (_, rest) = file.split_once(&format!("[{table}]"))?;
+    let lines = rest.lines().skip(1).take_while(|l| !l.is_empty());
+    let mut values = lines.filter_map(|l| l.strip_prefix(&format!("{name} = ")));
+    values.find_map(|v| v.parse().ok())
+}
+
+#[test]
+fn sizes_for_a_gpu_and_for_the_cpu() {
+    let row = "int i = blockIdx.x * blockDim.x + threadIdx.x;";
+    let scale = format!(
+        "__global__ void scale(double *x, double a, int n) {{ {row} if (i < n) x[i] *= a; }}\n"
+    );
+    let pairs = format!(
+        "__global__ void pairs(const double *x, double *f, int n) {{ {row} if (i >= n) return; double s = 0; for (int j = 0; j < n; j++) s += x[j] - x[i]; f[i] = s; }}\n"
+    );
+    for source in [scale, pairs] {
+        let (file, said) = of_source(&source);
+        assert!(said.contains("it runs"), "{said}\n{file}");
+        let full = size_in(&file, "sizes", "n").expect("a full size");
+        let small = size_in(&file, "cpu_sizes", "n").expect("a size for the CPU");
+        assert!(full >= 132 * 1024 && small < full, "{file}");
+        assert!(
+            file.contains("threads, enough to fill a large GPU"),
+            "{file}"
+        );
+        assert!(
+            file.contains("# for the CPU executor: at the full sizes"),
+            "{file}"
+        );
+    }
+}
+
 /// The file that `kerf init` writes for a source, and what it says of it.
 fn of_source(source: &str) -> (String, String) {
     let dir = tempfile::tempdir().expect("a folder");

@@ -180,12 +180,19 @@ impl BlockSpace {
     }
 }
 
+/// Why the CPU has sizes of its own.
+const CPU_SIZES_NOTE: &str = "for the CPU executor: at the full sizes a reference takes it minutes";
+
 /// A workload file for kernels that have none, and what a reader has to look at.
 #[derive(Debug, Clone, Default)]
 pub struct Skeleton {
     pub(super) head: String,
-    pub(super) sizes_note: String,
+    /// Sizes of the CPU executor: those that are tried.
     pub(super) sizes: BTreeMap<String, FirstSize>,
+    /// How many times as long every side is at the full sizes, which are a GPU's; 0 and 1: there are no others.
+    pub(super) full_times: u64,
+    /// What the file says of the full sizes.
+    pub(super) sizes_note: String,
     pub(super) body: Body,
     pub(super) space: BlockSpace,
     pub(super) acceptance: String,
@@ -200,13 +207,30 @@ pub struct Skeleton {
 }
 
 impl Skeleton {
+    /// `[sizes]`, and in `[cpu_sizes]` those that are smaller on the CPU.
+    fn write_sizes(&self, out: &mut String) {
+        let full = |size: &FirstSize| size.enlarged(self.full_times.max(1));
+        let _ = writeln!(out, "[sizes]                    # {}", self.sizes_note);
+        for (name, size) in &self.sizes {
+            let _ = writeln!(out, "{name} = {}", full(size));
+        }
+        let mut smaller = self
+            .sizes
+            .iter()
+            .filter(|(_, s)| full(s) != s.value)
+            .peekable();
+        if smaller.peek().is_some() {
+            let _ = writeln!(out, "\n[cpu_sizes]                # {CPU_SIZES_NOTE}");
+        }
+        for (name, size) in smaller {
+            let _ = writeln!(out, "{name} = {}", size.value);
+        }
+    }
+
     /// The file.
     pub fn text(&self) -> String {
         let mut out = self.head.clone();
-        let _ = writeln!(out, "[sizes]                    # {}", self.sizes_note);
-        for (name, size) in &self.sizes {
-            let _ = writeln!(out, "{name} = {}", size.value);
-        }
+        self.write_sizes(&mut out);
         for part in &self.body.0 {
             match part {
                 Part::Text(text) => out.push_str(text),

@@ -148,15 +148,13 @@ impl Skeleton {
         (larger.sizes != self.sizes).then_some(larger)
     }
 
-    /// Says how much of a GPU the sizes fill.
+    /// Says how much of a GPU the full sizes fill.
     pub(super) fn note_fill(&mut self, threads: u64) {
         let size = self.sizes.keys().next().map_or("n", String::as_str);
         self.sizes_note = match 2 * threads >= FILLED {
-            true => format!(
-                "{threads} threads, enough to fill a large GPU; a reference on the CPU takes seconds"
-            ),
+            true => format!("{threads} threads, enough to fill a large GPU"),
             false => format!(
-                "{threads} threads, for a reference on the CPU in seconds; a large GPU has room for {FILLED},\n                           # and times are those of a small launch: --size {size}=... for larger ones"
+                "{threads} threads; a large GPU has room for {FILLED},\n                           # and times are those of a small launch: --size {size}=... for larger ones"
             ),
         };
     }

@@ -5,6 +5,9 @@ use crate::job::{Job, JobError, JobReport, NoReport};
 use kerf_exec::ExecError;
 use kerf_exec::cpu::launch::OutOfBounds;
 use kerf_exec::worker::WorkerError;
+use kerf_workload::expand::{ConcreteStep, expand};
+use kerf_workload::{SizesFor, Workload};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// One run.
@@ -15,6 +18,18 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(35);
 
 /// Operations beyond which a reference on the CPU takes more than seconds.
 const MOST_WORK: u64 = 8_000_000;
+
+/// Most often that full sizes double those of the CPU along each side.
+const MOST_TIMES_LOG2: u32 = 6;
+
+/// How many times over a GPU is filled by a launch of little work.
+const FULL_FILLS: u64 = 16;
+
+/// Operations that a large GPU carries out in milliseconds.
+const MOST_FULL_WORK: f64 = 1e10;
+
+/// Bytes of all buffers at full sizes.
+const MOST_BYTES: usize = 4 << 30;
 
 /// Operations that one call of a math function stands for.
 const MATH: u64 = 25;
@@ -140,30 +155,38 @@ impl Trial<'_> {
         shapes(&self.draft).into_iter().find(runs)
     }
 
-    /// Sizes that fill a GPU, as far as a run on the CPU stays short.
+    /// Sizes of the CPU as large as a run stays short with, and full ones that fill a GPU.
     fn fill(&mut self) -> std::io::Result<()> {
-        let Some((mut threads, ops)) = self.work() else {
+        let Some((mut threads, mut operations)) = self.work() else {
             return Ok(());
         };
         let mut best = self.draft.clone();
+        let mut grows = true;
         for times in [4, 2] {
             let growth = times * times;
-            let fits = threads * growth <= FILLED && ops.saturating_mul(growth) <= MOST_WORK;
+            let fits = threads * growth <= FILLED && operations.saturating_mul(growth) <= MOST_WORK;
             let Some(larger) = best.enlarged(times).filter(|_| fits && !self.over()) else {
                 continue;
             };
             self.draft = larger;
             self.write()?;
             // With more threads something else may not fit.
-            if self.run(&self.job).is_ok()
+            let failed = self.run(&self.job).err();
+            grows &= failed.as_ref().is_none_or(too_long);
+            if failed.is_none()
                 && let Some((t, o)) = self.work()
                 && o <= MOST_WORK
             {
-                (best, threads) = (self.draft.clone(), t);
+                (best, threads, operations) = (self.draft.clone(), t, o);
                 break;
             }
         }
         self.draft = best;
+        self.draft.full_times = 1;
+        if grows {
+            let full = full_sizes(&self.draft, &self.job.workload, threads, operations);
+            (self.draft.full_times, threads) = full;
+        }
         self.draft.note_fill(threads);
         self.write()
     }
@@ -191,6 +214,52 @@ impl Trial<'_> {
         let work = sites.map(|s| s.seen.count * weight(&s.op)).sum();
         Some((threads, work))
     }
+}
+
+/// How many times as long every side is at full sizes, and the threads of the largest launch then. At the CPU's sizes it
+/// has `threads`, and all launches `operations`. More threads than fill a GPU once make times longer than the latency of a
+/// launch; they are chosen where the work stays small even if it grows with the square of the threads.
+fn full_sizes(draft: &Skeleton, path: &Path, threads: u64, operations: u64) -> (u64, u64) {
+    let mut best = (1, threads);
+    for times in (1..=MOST_TIMES_LOG2).map(|log2| 1u64 << log2) {
+        let Some(larger) = threads_at(draft, path, times) else {
+            break;
+        };
+        let growth = larger as f64 / threads.max(1) as f64;
+        let most = match operations as f64 * growth * growth <= MOST_FULL_WORK {
+            true => FULL_FILLS * FILLED,
+            false => 2 * FILLED,
+        };
+        if larger > most {
+            break;
+        }
+        if larger > best.1 {
+            best = (times, larger);
+        }
+    }
+    best
+}
+
+/// Threads of the largest launch at full sizes that are `times` as long along each side; none where a file says what cannot
+/// be, or needs more memory than a small GPU has.
+fn threads_at(draft: &Skeleton, path: &Path, times: u64) -> Option<u64> {
+    let larger = Skeleton {
+        full_times: times,
+        ..draft.clone()
+    };
+    let w = Workload::parse_for(&larger.text(), path, &[], SizesFor::Gpu).ok()?;
+    let bytes = w.buffers.iter().map(|b| b.bytes().unwrap_or(usize::MAX));
+    if bytes.fold(0, usize::saturating_add) > MOST_BYTES {
+        return None;
+    }
+    let product = |extents: [u32; 3]| extents.into_iter().map(u64::from).product::<u64>();
+    let mut most = 0;
+    for step in expand(&w, &w.launch_space.default_params()).ok()? {
+        if let ConcreteStep::Launch(l) = step.ok()? {
+            most = most.max(product(l.grid).saturating_mul(product(l.block)));
+        }
+    }
+    Some(most)
 }
 
 /// Block shapes to try, for kernels that take only some.

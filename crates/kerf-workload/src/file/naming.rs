@@ -6,34 +6,91 @@ use super::section::Section;
 use super::tree::{Entry, Kind};
 use crate::expr::Expr;
 use crate::suggest::did_you_mean;
+use crate::workload::SizesFor;
 
-/// Reads `[sizes]`.
-pub(super) fn sizes(reader: &mut Reader<'_>, top: &Section<'_>) -> Vec<(String, i64)> {
-    let Some(node) = top.get("sizes") else {
-        return Vec::new();
-    };
-    let Kind::Table(entries) = &node.kind else {
-        reader.wrong_kind(node, "`sizes`", "a table `[sizes]`");
-        return Vec::new();
-    };
-    reader.names.later = entries.iter().map(|e| e.key.clone()).collect();
+/// Reads `[sizes]`, and `[cpu_sizes]` where its values are the ones asked for. Gives the names of `[cpu_sizes]` too.
+pub(super) fn sizes(
+    reader: &mut Reader<'_>,
+    top: &Section<'_>,
+) -> (Vec<(String, i64)>, Vec<String>) {
+    let full = entries(reader, top, "sizes");
+    let smaller = entries(reader, top, "cpu_sizes");
+    reader.names.later = full.iter().map(|e| e.key.clone()).collect();
     let mut list = Vec::new();
-    for entry in entries {
+    let mut of_both = Vec::new();
+    for entry in full {
         let usable = reader.new_name(entry, "size");
-        let value = match reader.override_of(&entry.key) {
-            Some(value) => Some(value),
-            None => reader.integer(&entry.node, &format!("size `{}`", entry.key)),
-        };
+        let for_cpu = smaller.iter().find(|e| e.key == entry.key);
+        of_both.extend(for_cpu.filter(|_| usable).map(|e| e.key.clone()));
+        let value = reader.size(entry, for_cpu);
         reader.names.later.remove(&entry.key);
         reader.names.sizes.insert(entry.key.clone(), value);
         if let (true, Some(value)) = (usable, value) {
             list.push((entry.key.clone(), value));
         }
     }
-    list
+    for entry in smaller {
+        reader.check_known_size(entry);
+    }
+    (list, of_both)
+}
+
+/// The entries of a table of sizes.
+fn entries<'n>(reader: &mut Reader<'_>, top: &Section<'n>, table: &str) -> &'n [Entry] {
+    match top.get(table).map(|node| (node, &node.kind)) {
+        Some((_, Kind::Table(entries))) => entries,
+        Some((node, _)) => {
+            let expected = format!("a table `[{table}]`");
+            reader.wrong_kind(node, &format!("`{table}`"), &expected);
+            &[]
+        }
+        None => &[],
+    }
 }
 
 impl Reader<'_> {
+    /// The value of a size: an override, or what the table of the device says. What the other table says is checked for
+    /// mistakes that do not depend on the values of other sizes.
+    fn size(&mut self, entry: &Entry, for_cpu: Option<&Entry>) -> Option<i64> {
+        let (used, unused) = match (self.sizes_for(), for_cpu) {
+            (SizesFor::Cpu, Some(smaller)) => (smaller, Some(entry)),
+            (SizesFor::Gpu, smaller) => (entry, smaller),
+            (SizesFor::Cpu, None) => (entry, None),
+        };
+        let what = format!("size `{}`", entry.key);
+        if let Some(unused) = unused {
+            match unused.node.kind {
+                Kind::Text(_) => drop(self.expr(&unused.node, &what, &Visible::SIZES)),
+                _ => drop(self.integer(&unused.node, &what)),
+            }
+        }
+        match self.override_of(&entry.key) {
+            Some(value) => Some(value),
+            None => self.integer(&used.node, &what),
+        }
+    }
+
+    /// Reports an entry of `[cpu_sizes]` that `[sizes]` does not have.
+    fn check_known_size(&mut self, entry: &Entry) {
+        if self.names.sizes.contains_key(&entry.key) {
+            return;
+        }
+        let known: Vec<String> = self.names.sizes.keys().cloned().collect();
+        let listed: Vec<String> = known.iter().map(|n| format!("`{n}`")).collect();
+        let expected = match listed.is_empty() {
+            true => "a name of `[sizes]`".to_owned(),
+            false => format!("one of {}", listed.join(", ")),
+        };
+        let help = did_you_mean(&entry.key, known.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("give `{}` its full value in `[sizes]`", entry.key));
+        self.mistake(
+            entry.key_span.clone(),
+            format!("`[cpu_sizes]` has `{}`, which is no size", entry.key),
+            expected,
+            Some(help),
+        );
+    }
+
     /// Checks that a key can be the name of a size or parameter, and is not taken.
     pub(super) fn new_name(&mut self, entry: &Entry, what: &str) -> bool {
         let name = entry.key.as_str();

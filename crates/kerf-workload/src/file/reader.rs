@@ -9,6 +9,7 @@ use crate::expr::{Expr, ExprError, ExprOrigin};
 use crate::lines::Lines;
 use crate::mistakes::{Mistake, Mistakes};
 use crate::number::Number;
+use crate::workload::SizesFor;
 
 pub(super) struct Reader<'t> {
     text: &'t str,
@@ -17,11 +18,17 @@ pub(super) struct Reader<'t> {
     mistakes: Mistakes,
     warnings: Mistakes,
     overrides: &'t [(String, i64)],
+    sizes_for: SizesFor,
     pub(super) names: Names,
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, path: &'t Path, overrides: &'t [(String, i64)]) -> Self {
+    pub(super) fn new(
+        text: &'t str,
+        path: &'t Path,
+        overrides: &'t [(String, i64)],
+        sizes_for: SizesFor,
+    ) -> Self {
         Reader {
             text,
             path,
@@ -29,12 +36,17 @@ impl<'t> Reader<'t> {
             mistakes: Mistakes::none(),
             warnings: Mistakes::none(),
             overrides,
+            sizes_for,
             names: Names::default(),
         }
     }
 
     pub(super) fn text(&self) -> &'t str {
         self.text
+    }
+
+    pub(super) fn sizes_for(&self) -> SizesFor {
+        self.sizes_for
     }
 
     pub(super) fn line(&self, span: &Range<usize>) -> usize {

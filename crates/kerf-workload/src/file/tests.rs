@@ -9,7 +9,7 @@ use crate::elem::ElemType;
 use crate::mistakes::Mistakes;
 use crate::number::Number;
 use crate::scalar::Scalar;
-use crate::workload::{ArgSpec, Init, Workload, WorkloadStep};
+use crate::workload::{ArgSpec, Init, SizesFor, Workload, WorkloadStep};
 
 const GOOD: &str = include_str!("tests/good.toml");
 
@@ -136,6 +136,139 @@ fn overrides() {
     );
     let file = GOOD.replace("n = 16", "n = \"1 / 0\"");
     assert!(parse_with(&file, &[("n", 16)]).is_ok());
+}
+
+/// A file whose sizes are smaller on the CPU; `m` follows `n` on a GPU only, `all` on both.
+const BY_DEVICE: &str = r#"source = "k.cu"
+[sizes]
+n = 4096
+m = "n / 2"
+all = "n * m"
+fixed = 3
+[cpu_sizes]
+n = 16
+m = "n / 8"
+[[buffer]]
+name = "x"
+type = "f32"
+len = "all"
+output = true
+[[launch]]
+kernel = "k"
+grid = [1]
+block = [32]
+args = ["x", "n"]
+"#;
+
+/// The values of the sizes of [`BY_DEVICE`], in the file's order.
+fn sizes_for(device: SizesFor, overrides: &[(&str, i64)]) -> Vec<i64> {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(&dir);
+    let overrides: Vec<(String, i64)> = overrides
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), *v))
+        .collect();
+    let path = dir.path().join("w.toml");
+    std::fs::write(&path, BY_DEVICE).unwrap();
+    let w = Workload::read_for(&path, &overrides, device).unwrap();
+    assert_eq!(w.sizes_by_device, ["n", "m"]);
+    assert_eq!(w.buffers[0].len as i64, w.size("all").unwrap());
+    if device == SizesFor::Gpu {
+        // The same sizes as overrides, as those that read for the CPU get them.
+        let explicit = Workload::gpu_overrides(&path, &overrides).unwrap();
+        assert_eq!(Workload::read(&path, &explicit).unwrap(), w);
+    }
+    w.sizes.iter().map(|s| s.1).collect()
+}
+
+#[test]
+fn sizes_by_device() {
+    use SizesFor::{Cpu, Gpu};
+    assert_eq!(sizes_for(Cpu, &[]), [16, 2, 32, 3]);
+    assert_eq!(sizes_for(Gpu, &[]), [4096, 2048, 4096 * 2048, 3]);
+    // An override replaces both, and what is computed from it follows.
+    assert_eq!(sizes_for(Cpu, &[("n", 80)]), [80, 10, 800, 3]);
+    assert_eq!(sizes_for(Gpu, &[("n", 80)]), [80, 40, 3200, 3]);
+    assert_eq!(sizes_for(Cpu, &[("m", 5)]), [16, 5, 80, 3]);
+    assert_eq!(sizes_for(Gpu, &[("m", 5)]), [4096, 5, 20480, 3]);
+    assert_eq!(
+        sizes_for(Gpu, &[("n", 6), ("m", 5), ("all", 7)]),
+        [6, 5, 7, 3]
+    );
+    // Without the table there is one value for all devices, and nothing to override.
+    let w = parse(SHORT).unwrap();
+    assert_eq!((w.size("n"), w.sizes_by_device.len()), (Some(16), 0));
+}
+
+#[test]
+fn mistakes_in_sizes_of_both_devices() {
+    let changed = |from: &str, to: &str| {
+        assert!(BY_DEVICE.contains(from));
+        said(&BY_DEVICE.replacen(from, to, 1), &[])
+    };
+    assert_eq!(
+        changed("m = \"n / 8\"", "mm = 2"),
+        ["9:1: `[cpu_sizes]` has `mm`, which is no size; \
+          expected one of `all`, `fixed`, `m`, `n`; help: did you mean `m`?"]
+    );
+    assert_eq!(
+        changed("m = \"n / 8\"", "depth = 2"),
+        [
+            "9:1: `[cpu_sizes]` has `depth`, which is no size; expected one of `all`, `fixed`, `m`, `n`; \
+          help: give `depth` its full value in `[sizes]`"
+        ]
+    );
+    assert_eq!(
+        changed("m = \"n / 8\"", "m = \"all / 8\""),
+        ["9:6: size `all` used before its definition; expected an earlier size"]
+    );
+    assert_eq!(
+        changed("n = 16", "n = 1.5"),
+        ["8:5: size `n` is 1.5; expected an integer; help: round with `floor(..)` or `ceil(..)`"]
+    );
+    // What the CPU does not use is checked as well.
+    assert_eq!(
+        changed("m = \"n / 2\"", "m = \"q / 2\""),
+        ["4:6: unknown name `q`; expected a size"]
+    );
+    assert_eq!(
+        changed("n = 4096", "n = true"),
+        ["3:5: size `n` is a boolean; expected a number or an expression"]
+    );
+    let list = BY_DEVICE.replace("[cpu_sizes]\nn = 16\nm = \"n / 8\"\n", "");
+    let list = format!("cpu_sizes = 3\n{list}");
+    assert_eq!(
+        said(&list, &[]),
+        ["1:13: `cpu_sizes` is an integer; expected a table `[cpu_sizes]`"]
+    );
+}
+
+/// Every example has full sizes and smaller ones, and its file has no mistakes with either.
+#[test]
+fn examples_have_sizes_for_both_devices() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let recorded = include_str!("tests/cpu_sizes.txt");
+    let mut seen = String::new();
+    for folder in std::fs::read_dir(&examples).unwrap() {
+        let Ok(files) = std::fs::read_dir(folder.unwrap().path()) else {
+            continue;
+        };
+        for path in files.map(|f| f.unwrap().path()) {
+            if path.extension().is_some_and(|e| e == "toml") {
+                let full = Workload::read_for(&path, &[], SizesFor::Gpu).unwrap();
+                let small = Workload::read(&path, &[]).unwrap();
+                assert!(!small.sizes_by_device.is_empty(), "{}", path.display());
+                assert_ne!(full.sizes, small.sizes, "{}", path.display());
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                let sizes = small.sizes.iter().map(|(n, v)| format!(" {n}={v}"));
+                seen += &format!("{name}{}\n", sizes.collect::<String>());
+            }
+        }
+    }
+    let mut lines: Vec<&str> = seen.lines().collect();
+    lines.sort_unstable();
+    let recorded: Vec<&str> = recorded.lines().collect();
+    assert!(lines == recorded, "got:\n{}", lines.join("\n"));
 }
 
 /// A short good file, to be spoilt in one place.

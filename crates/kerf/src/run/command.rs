@@ -67,9 +67,12 @@ pub struct Args {
         requires = "memcheck"
     )]
     allow: Vec<String>,
-    /// Replace a size or launch parameter: n=4096.
+    /// Replace a size or launch parameter, on a GPU (`[sizes]`) and on the CPU (`[cpu_sizes]`): n=4096.
     #[arg(long = "size", value_parser = parse_size)]
     sizes: Vec<(String, i64)>,
+    /// The CPU's sizes on a GPU too, where the workload has `[cpu_sizes]`: to compare devices.
+    #[arg(long)]
+    cpu_sizes: bool,
     /// Seed of the inputs.
     #[arg(long, allow_negative_numbers = true, value_parser = parse_seed)]
     seed: Option<u64>,
@@ -243,6 +246,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             None => None,
         },
         ..Job::plain(a.workload, &tools)
+    };
+    let job = match a.cpu_sizes {
+        true => job,
+        false => job.at_sizes_of_device()?,
     };
     super::run(&job, a.timeout, format, style)
 }

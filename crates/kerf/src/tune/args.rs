@@ -181,9 +181,12 @@ pub struct Args {
     /// Confidence of the validation's bound.
     #[arg(long, value_name = "C", default_value_t = DEFAULT_CONFIDENCE, allow_negative_numbers = true, value_parser = parse_confidence)]
     pub(super) confidence: f64,
-    /// Replace a size or launch parameter: n=4096.
+    /// Replace a size or launch parameter, on a GPU (`[sizes]`) and on the CPU (`[cpu_sizes]`): n=4096.
     #[arg(long = "size", value_parser = parse_size)]
     pub(super) sizes: Vec<(String, i64)>,
+    /// The CPU's sizes on a GPU too, where the workload has `[cpu_sizes]`: to compare devices.
+    #[arg(long)]
+    pub(super) cpu_sizes: bool,
     /// Timed runs of an evaluation (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeats: u32,

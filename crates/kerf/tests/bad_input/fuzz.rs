@@ -101,11 +101,12 @@ fn all(seed: u64, mutate: impl Fn(&str, &mut Random) -> Vec<u8>) {
     std::fs::copy(example.join("black_scholes.cu"), f.path("black_scholes.cu"))
         .expect("the example");
     let text = std::fs::read_to_string(example.join("black_scholes.toml")).expect("the example");
-    let sizes = text
-        .lines()
-        .find(|l| l.starts_with("n = "))
-        .expect("a size n");
-    let text = text.replacen(sizes, "n = 64", 1);
+    let small = |l: &str| match l.starts_with("n = ") {
+        true => "n = 64\n".to_owned(),
+        false => format!("{l}\n"),
+    };
+    let text: String = text.lines().map(small).collect();
+    assert_eq!(text.matches("\nn = 64\n").count(), 2, "of both devices");
     let mut random = Random(seed);
     for case in 0..CASES {
         let bytes = mutate(&text, &mut random);

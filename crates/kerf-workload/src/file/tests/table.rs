@@ -42,7 +42,7 @@
     "2:8: `seed` is a string; expected an integer of 0 or more",
 ]),
 ("source = \"k.cu\"", "source = \"k.cu\"\nbufers = 1", &[
-    "2:1: unknown key `bufers` in a workload file; expected one of `source`, `flags`, `seed`, `sizes`, `buffer`, `launch`, `launch_space`, `accept`; help: did you mean `buffer`?",
+    "2:1: unknown key `bufers` in a workload file; expected one of `source`, `flags`, `seed`, `sizes`, `cpu_sizes`, `buffer`, `launch`, `launch_space`, `accept`; help: did you mean `buffer`?",
 ]),
 ("n = 16", "n = 1.5", &[
     "3:5: size `n` is 1.5; expected an integer; help: round with `floor(..)` or `ceil(..)`",
