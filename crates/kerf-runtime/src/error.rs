@@ -86,6 +86,8 @@ impl CallFailure {
                 }),
                 sticky: true,
             },
+            // A driver's code that was not kept is no success.
+            _ if driver == code::SUCCESS => CallFailure::new(code::UNKNOWN, e.to_string()),
             _ => CallFailure::from(driver),
         }
     }

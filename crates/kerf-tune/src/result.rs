@@ -21,6 +21,7 @@ use kerf_search::Reason;
 use kerf_search::recorded::RecordedSpace;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Name and version of the schema.
 pub const SCHEMA: &str = "kerf.tune/1";
@@ -212,6 +213,44 @@ pub struct EvaluationCounts {
     /// Where the seconds of the evaluations went.
     #[serde(default)]
     pub spent: JobSeconds,
+    /// Where those of the command went.
+    #[serde(default)]
+    pub phases: PhaseSeconds,
+}
+
+/// Seconds of a command's parts, one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSeconds {
+    /// Compiling the program, counting it, and finding what can be chosen.
+    pub prepare_s: f64,
+    /// Making the models of time and error.
+    pub models_s: f64,
+    /// Waiting for the check for undefined behaviour, as far as it did not run beside the others.
+    pub check_s: f64,
+    /// The program itself.
+    pub program_s: f64,
+    /// The search.
+    pub search_s: f64,
+    /// Measuring the best again, explaining, validating.
+    pub choice_s: f64,
+    /// Evaluations of the validation, in workers at the same time too.
+    pub validation_s: f64,
+}
+
+/// A clock for phases that follow each other.
+pub(crate) struct PhaseClock(Instant);
+
+impl PhaseClock {
+    pub(crate) fn start() -> PhaseClock {
+        PhaseClock(Instant::now())
+    }
+
+    /// Seconds since it was asked last.
+    pub(crate) fn lap(&mut self) -> f64 {
+        std::mem::replace(&mut self.0, Instant::now())
+            .elapsed()
+            .as_secs_f64()
+    }
 }
 
 /// Energy of a plan against that of the program.

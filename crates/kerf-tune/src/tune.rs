@@ -10,7 +10,7 @@ use crate::evaluate::PlanEvaluation;
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
 use crate::models;
-use crate::result::{self, Cheapest, Floor, SearchVerdict, TuneResult};
+use crate::result::{self, Cheapest, Floor, PhaseClock, PhaseSeconds, SearchVerdict, TuneResult};
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
 use kerf_search::{Outcome, Problem, Reason};
@@ -46,6 +46,8 @@ pub fn tune<'t>(
     watch: &'t mut Watch<'t>,
 ) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
+    let mut phase = PhaseClock::start();
+    let mut phases = PhaseSeconds::default();
     let tools = request.job.toolchain();
     let (space, check, lock) = SearchSpace::prepare(request, &tools, watch)?;
     let mut problem = space.problem();
@@ -58,8 +60,11 @@ pub fn tune<'t>(
     let store = space.open_store(request)?;
     let workers = Workers::new(request, subject);
     let counted = CountedProgram::obtain(request, &space);
+    phases.prepare_s = phase.lap();
     let models = SearchModels::new(request, &space, &counted, watch);
+    phases.models_s = phase.lap();
     let checked = space.checked_program(check, request, &store, watch)?;
+    phases.check_s = phase.lap();
     let vetoed = models::inform_but(
         &mut problem,
         models.cost.as_ref(),
@@ -88,9 +93,9 @@ pub fn tune<'t>(
         tuner.warn(note.clone());
     }
     announce(&mut tuner, &space, &workers, &vetoed);
-    let outcome = search(&mut tuner, &mut problem, &space.acceptance)?;
+    let outcome = search(&mut tuner, &mut problem, &space.acceptance, &mut phases)?;
     let plan = tunable.plan(subject, &outcome.choice.plan.assignment);
-    let result = assemble::result(&tuner, outcome, &plan, checked, clock)?;
+    let result = assemble::result(&tuner, outcome, &plan, checked, (clock, phases))?;
     save_space(&tuner, problem)?;
     let seen = Gather {
         subject,
@@ -132,7 +137,9 @@ fn search(
     tuner: &mut Tuner,
     problem: &mut Problem,
     acceptance: &Acceptance,
+    phases: &mut PhaseSeconds,
 ) -> Result<SearchOutcome, TuneError> {
+    let mut phase = PhaseClock::start();
     let floor = tuner.floor()?;
     let cheapest = tuner.cheapest(problem, &floor)?;
     if let (true, Some(own)) = (acceptance.by_own_error, floor.error) {
@@ -150,6 +157,7 @@ fn search(
     problem.baseline = Some(Outcome::ran(floor.error.unwrap_or(f64::INFINITY), 1.0));
     let met = floor.error.is_some_and(|e| e <= tuner.tolerance());
     let (mut ended, mut executed, mut alone, mut probes) = (None, 0, 0, 0);
+    phases.program_s = phase.lap();
     if met {
         let duration = tuner.duration(problem)?;
         duration.check(tuner.request.confirmed, true)?;
@@ -159,12 +167,14 @@ fn search(
         let (reason, count) = tuner.search(problem)?;
         (ended, executed) = (Some(reason), count);
     }
+    phases.search_s = phase.lap();
     // What was searched is there even if what follows is not.
     save_space(tuner, problem.clone())?;
     let choice = match met {
         true => tuner.choose(&own, &mut probes)?,
         false => Choice::program_itself(identity.clone(), &own),
     };
+    phases.choice_s = phase.lap();
     let verdict = match (met, choice.plan.assignment == identity) {
         (false, _) => SearchVerdict::Unmet,
         (true, true) => SearchVerdict::Unchanged,

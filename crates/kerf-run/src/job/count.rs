@@ -6,11 +6,13 @@
 use super::check::refuse;
 use super::counting_executor::CountingExecutor;
 use super::finished::{bound_blocks, finished, launched_only};
+use super::resident_inputs::ResidentInputs;
 use super::{Device, Job, JobError};
+use crate::device_inputs::DeviceGenerator;
 use crate::memory;
-use crate::run::WorkloadSession;
+use crate::run::{FirstContents, WorkloadSession};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::{CudaExecutor, assemble};
+use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::finish;
 use kerf_ir::kernels::KernelInfo;
@@ -184,6 +186,22 @@ pub(super) fn counting_code(
     })
 }
 
+/// How far the driver optimises the counters: they run once, and take longer to compile than to run.
+const LEVEL: u32 = 1;
+
+/// Inputs of more bytes are made by the device: its generators are compiled sooner than the host makes these.
+const MANY_BYTES: usize = 64 << 20;
+
+/// First contents of a session's buffers, made on the GPU where they are large.
+fn large_contents(job: &Job, session: &WorkloadSession) -> Result<Option<FirstContents>, JobError> {
+    if memory::arena_bytes(session.workload) < MANY_BYTES {
+        return Ok(None);
+    }
+    let code = DeviceGenerator::code(job.ordinal)?;
+    let contents = ResidentInputs::new(code, job.ordinal)?.contents(session)?;
+    Ok(contents.map(FirstContents::Device))
+}
+
 /// A GPU that holds an instrumented program, or why it cannot.
 fn gpu_with(
     job: &Job,
@@ -191,8 +209,7 @@ fn gpu_with(
     ptx: &str,
 ) -> Result<Result<CudaExecutor, String>, JobError> {
     let used = session.check()?;
-    let made = assemble(ptx, job.ordinal)
-        .and_then(|code| CudaExecutor::from_code(code, &used, job.ordinal));
+    let made = CudaExecutor::at_level(ptx, &used, job.ordinal, LEVEL);
     let mut exec = match made {
         Ok(exec) => exec,
         Err(e @ (ExecError::Compile(_) | ExecError::Memory(_))) => return Ok(Err(e.to_string())),
@@ -224,7 +241,8 @@ fn on_gpu(
         Ok(exec) => exec,
         Err(why) => return Ok(Err(why)),
     };
-    match run_and_collect(session, Box::new(exec), &counters) {
+    let contents = large_contents(job, session)?;
+    match run_and_collect(session, Box::new(exec), contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the
         // counters are read.
         Err(JobError::Exec(ExecError::Device { what, why })) if what.starts_with("launching") => {
@@ -251,17 +269,18 @@ fn on_cpu_executor(
         ..CpuOptions::default()
     };
     let exec = CpuExecutor::new(m, options)?;
-    run_and_collect(session, Box::new(exec), &counters)
+    run_and_collect(session, Box::new(exec), None, &counters)
 }
 
 /// Runs an instrumented program once and reads what it counted.
 fn run_and_collect(
     session: &WorkloadSession,
     exec: Box<dyn Executor>,
+    contents: Option<FirstContents>,
     counters: &CountTable,
 ) -> Result<ProgramCounts, JobError> {
     let mut exec = CountingExecutor::new(exec, counters)?;
-    let mut l = session.load(&mut exec)?;
+    let mut l = session.load_with(&mut exec, contents)?;
     session.run(&mut exec, &mut l)?;
     let mut kernels = Vec::new();
     for k in &counters.kernels {

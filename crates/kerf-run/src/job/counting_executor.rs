@@ -172,6 +172,9 @@ impl Executor for CountingExecutor<'_> {
     fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
         self.inner.read(id)
     }
+    fn write_from_device(&mut self, id: BufferId, address: u64) -> Result<(), ExecError> {
+        self.inner.write_from_device(id, address)
+    }
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
         let of = |id: BufferId| self.sizes.get(&id.0).copied().unwrap_or(0);
         self.copies.0 += 1;

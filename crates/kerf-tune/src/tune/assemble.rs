@@ -4,7 +4,9 @@ use crate::error::TuneError;
 use crate::evaluate::PlanEvaluation;
 use crate::front::{FrontPoint, front};
 use crate::precheck::SanitizerCheck;
-use crate::result::{self, EvaluationCounts, GroupResult, SearchVerdict, Tie, TuneResult};
+use crate::result::{
+    self, EvaluationCounts, GroupResult, PhaseSeconds, SearchVerdict, Tie, TuneResult,
+};
 use crate::store::Phase;
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
@@ -19,7 +21,7 @@ pub(super) fn result(
     outcome: SearchOutcome,
     plan: &Plan,
     checked: SanitizerCheck,
-    clock: Instant,
+    (clock, phases): (Instant, PhaseSeconds),
 ) -> Result<TuneResult, TuneError> {
     let (request, subject, tunable) = (tuner.request, tuner.subject, tuner.tunable);
     let chosen = &outcome.choice.plan;
@@ -31,7 +33,7 @@ pub(super) fn result(
         _ => None,
     };
     let validated = tuner.store.all(Phase::Validation)?;
-    let effort = effort(tuner, &outcome, &validated, clock);
+    let effort = effort(tuner, &outcome, &validated, (clock, phases));
     Ok(TuneResult {
         schema: result::SCHEMA.into(),
         kerf: env!("CARGO_PKG_VERSION").into(),
@@ -116,7 +118,7 @@ fn effort(
     tuner: &Tuner,
     outcome: &SearchOutcome,
     validated: &[(Assignment, PlanEvaluation)],
-    clock: Instant,
+    (clock, phases): (Instant, PhaseSeconds),
 ) -> EvaluationCounts {
     let every = || {
         let validated = validated.iter().map(|(_, e)| e);
@@ -135,5 +137,9 @@ fn effort(
         wall_s: clock.elapsed().as_secs_f64(),
         evaluation_s: every().map(|e| e.wall_s).sum(),
         spent,
+        phases: PhaseSeconds {
+            validation_s: validated.iter().map(|(_, e)| e.wall_s).sum(),
+            ..phases
+        },
     }
 }

@@ -450,6 +450,12 @@ fn effort(o: &mut String, r: &TuneResult) {
         e.validation,
         e.wall_s
     );
+    let p = &e.phases;
+    let _ = writeln!(
+        o,
+        "preparing {:.1} s, models {:.1}, checks beside them {:.1}, the program itself {:.1}, search {:.1}, choice {:.1} (validation {:.1})",
+        p.prepare_s, p.models_s, p.check_s, p.program_s, p.search_s, p.choice_s, p.validation_s
+    );
     let s = &e.spent;
     let spent = format!(
         "{:.1} s of evaluations: rewrite {:.2}, codegen {:.2}, load {:.2}, run {:.2}, reference {:.2}, compare {:.2}",
