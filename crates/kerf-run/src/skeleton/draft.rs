@@ -12,6 +12,8 @@ pub(super) enum SizeSource {
     GuessedSide,
     /// A guess that was made smaller: with this value no run succeeded.
     Reduced { failed: u64 },
+    /// A guess that was made smaller since a run on the CPU with this value took too long.
+    Slow { failed: u64 },
     /// No guess: more would be too many threads, or nothing but lengths depends on it.
     Bounded,
 }
@@ -33,8 +35,22 @@ impl FirstSize {
         match self.source {
             SizeSource::GuessedRow => self.value * times * times,
             SizeSource::GuessedSide => self.value * times,
-            SizeSource::Reduced { failed } if self.value * times < failed => self.value * times,
-            SizeSource::Reduced { .. } | SizeSource::Bounded => self.value,
+            SizeSource::Reduced { failed } | SizeSource::Slow { failed }
+                if self.value * times < failed =>
+            {
+                self.value * times
+            }
+            SizeSource::Reduced { .. } | SizeSource::Slow { .. } | SizeSource::Bounded => {
+                self.value
+            }
+        }
+    }
+
+    /// Its value at full sizes: as [`FirstSize::enlarged`], but what the CPU takes too long for a GPU does not.
+    fn full(self, times: u64) -> u64 {
+        match self.source {
+            SizeSource::Slow { .. } => self.value * times,
+            _ => self.enlarged(times),
         }
     }
 }
@@ -209,7 +225,7 @@ pub struct Skeleton {
 impl Skeleton {
     /// `[sizes]`, and in `[cpu_sizes]` those that are smaller on the CPU.
     fn write_sizes(&self, out: &mut String) {
-        let full = |size: &FirstSize| size.enlarged(self.full_times.max(1));
+        let full = |size: &FirstSize| size.full(self.full_times.max(1));
         let _ = writeln!(out, "[sizes]                    # {}", self.sizes_note);
         for (name, size) in &self.sizes {
             let _ = writeln!(out, "{name} = {}", full(size));

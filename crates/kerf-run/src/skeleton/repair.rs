@@ -15,6 +15,15 @@ pub(super) const FILLED: u64 = 132 * 2048;
 /// Sizes below this do not name the factor by which a buffer grew: a multiple of them is one by chance.
 const LEAST_NAMED_SIZE: u64 = 32;
 
+/// Why sizes are made smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShrinkCause {
+    /// A run took too long.
+    Time,
+    /// An access left an array of the program.
+    Fault,
+}
+
 /// The buffer that an access left at its end, its elements, and the index of the access.
 pub(super) fn left_buffer(problem: &OutOfBounds) -> Option<(&str, u64, u64)> {
     match &problem.object {
@@ -109,8 +118,8 @@ impl Skeleton {
     }
 
     /// Makes the larger sizes smaller in so many steps: to a quarter where one is over 64, else to a half of those over 16.
-    /// Gives whether one changed.
-    pub(super) fn shrink(&mut self, steps: usize) -> bool {
+    /// Gives whether one changed. `cause` says why a run with the present sizes failed.
+    pub(super) fn shrink(&mut self, steps: usize, cause: ShrinkCause) -> bool {
         let tried = self.sizes.clone();
         for _ in 0..steps {
             if !self.divide_sizes(4, 64) && !self.divide_sizes(2, 16) {
@@ -119,9 +128,16 @@ impl Skeleton {
         }
         for (name, size) in &mut self.sizes {
             let failed = tried[name].value;
-            if size.value < failed && size.source != SizeSource::Bounded {
-                size.source = SizeSource::Reduced { failed };
+            if size.value >= failed {
+                continue;
             }
+            size.source = match (size.source, cause) {
+                (SizeSource::Bounded, _) => SizeSource::Bounded,
+                (SizeSource::Reduced { .. }, _) | (_, ShrinkCause::Fault) => {
+                    SizeSource::Reduced { failed }
+                }
+                (_, ShrinkCause::Time) => SizeSource::Slow { failed },
+            };
         }
         self.sizes != tried
     }
@@ -263,18 +279,18 @@ mod tests {
     #[test]
     fn sizes_shrink_and_end() {
         let mut s = with_sizes(&[("n", 1000), ("m", 65), ("k", 8)]);
-        assert!(s.shrink(1));
+        assert!(s.shrink(1, ShrinkCause::Fault));
         assert_eq!(values(&s), [8, 64, 250]);
-        assert!(s.shrink(1));
+        assert!(s.shrink(1, ShrinkCause::Fault));
         assert_eq!(values(&s), [8, 64, 64]);
         let mut s = with_sizes(&[("n", 64), ("m", 20)]);
-        assert!(s.shrink(1));
+        assert!(s.shrink(1, ShrinkCause::Fault));
         assert_eq!(values(&s), [16, 32]);
         // Blocks are halved first, where nothing is large.
         let mut s = with_sizes(&[("n", 64), (BLOCKS, 32)]);
-        assert!(s.shrink(1));
+        assert!(s.shrink(1, ShrinkCause::Fault));
         assert_eq!(values(&s), [16, 64]);
-        assert!(!with_sizes(&[("n", 16)]).shrink(3));
+        assert!(!with_sizes(&[("n", 16)]).shrink(3, ShrinkCause::Fault));
     }
 
     #[test]
@@ -287,10 +303,21 @@ mod tests {
         assert_eq!(values(&s.enlarged(4).expect("guesses")), [128, 400, 8000]);
         // What was made smaller stays below what failed.
         let mut s = with_sizes(&[("n", 1000)]);
-        assert!(s.shrink(2));
+        assert!(s.shrink(2, ShrinkCause::Fault));
         assert_eq!(values(&s), [64]);
         assert_eq!(values(&s.enlarged(4).expect("guesses")), [256]);
         assert!(s.enlarged(16).is_none());
+        // What was only too slow for the CPU is enlarged for a GPU beyond that.
+        let full = |cause| {
+            let mut s = with_sizes(&[("n", 1000)]);
+            assert!(s.shrink(2, cause));
+            s.full_times = 64;
+            s.text()
+        };
+        let slow = full(ShrinkCause::Time);
+        assert!(slow.contains("n = 4096\n\n[cpu_sizes]"), "{slow}");
+        assert!(slow.contains("minutes\nn = 64\n"), "{slow}");
+        assert!(!full(ShrinkCause::Fault).contains("[cpu_sizes]"));
         let mut bounded = with_sizes(&[]);
         bounded
             .sizes

@@ -1,6 +1,6 @@
 //! A first workload file is tried, every access checked, and changed until it runs or no change helps.
 use super::draft::Skeleton;
-use super::repair::{FILLED, left_buffer};
+use super::repair::{FILLED, ShrinkCause, left_buffer};
 use crate::job::{Job, JobError, JobReport, NoReport};
 use kerf_exec::ExecError;
 use kerf_exec::cpu::launch::OutOfBounds;
@@ -20,7 +20,7 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(35);
 const MOST_WORK: u64 = 8_000_000;
 
 /// Most often that full sizes double those of the CPU along each side.
-const MOST_TIMES_LOG2: u32 = 6;
+const MOST_TIMES_LOG2: u32 = 8;
 
 /// How many times over a GPU is filled by a launch of little work.
 const FULL_FILLS: u64 = 16;
@@ -124,14 +124,14 @@ impl Trial<'_> {
             let changed = if too_long(e) {
                 // Work that grows faster than its sizes, by nobody knows how much: each step is longer than the one before.
                 timeouts += 1;
-                self.draft.shrink(3 * timeouts - 2)
+                self.draft.shrink(3 * timeouts - 2, ShrinkCause::Time)
             } else {
                 out_of_bounds(e).is_some_and(|o| {
                     // Buffers whose length was not seen grow to what the run asks for; an array of the program cannot.
                     let own = left_buffer(o).is_none();
                     self.draft.lengthen(o)
                         || self.draft.reduce_rounds(o)
-                        || (own && self.draft.shrink(1))
+                        || (own && self.draft.shrink(1, ShrinkCause::Fault))
                 })
             };
             if !changed {
