@@ -250,3 +250,30 @@ impl Job {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_has_full_sizes() {
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+        let path = PathBuf::from(examples).join("lavamd/lavamd.toml");
+        let sizes = |device, overrides: &[(&str, i64)]| {
+            let named = overrides.iter().map(|(n, v)| ((*n).to_owned(), *v));
+            let job = Job {
+                device,
+                overrides: named.collect(),
+                ..Job::plain(path.clone(), &Toolchain::default())
+            };
+            let job = job.at_sizes_of_device().expect("an example");
+            let w = Workload::read(&job.workload, &job.overrides).expect("an example");
+            (w.size("nb"), w.size("boxes"))
+        };
+        assert_eq!(sizes(Device::Cpu, &[]), (Some(3), Some(27)));
+        assert_eq!(sizes(Device::Cuda, &[]), (Some(24), Some(13824)));
+        for device in [Device::Cpu, Device::Cuda] {
+            assert_eq!(sizes(device, &[("nb", 5)]), (Some(5), Some(125)));
+        }
+    }
+}

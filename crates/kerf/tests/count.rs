@@ -9,6 +9,7 @@ fn counted(workload: &str, more: &[&str]) -> serde_json::Value {
             "run",
             workload,
             "--count",
+            "--cpu-sizes",
             "--format",
             "json",
             "--repeats",

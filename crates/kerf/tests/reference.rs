@@ -91,6 +91,7 @@ impl Run {
             .arg(path)
             .args([
                 "--reference",
+                "--cpu-sizes",
                 "--repeats",
                 "1",
                 "--warmup",
