@@ -26,13 +26,18 @@ pub fn is_large(bytes: u64) -> bool {
 pub fn taken(bytes: u64) -> u64 {
     match is_large(bytes) {
         true => (bytes + BEHIND).next_multiple_of(GRANULE),
-        false => (bytes + bytes / 16 + 1).next_power_of_two().max(LEAST),
+        // Never as many as a large one takes, which are mapped by themselves.
+        false => (bytes + bytes / 16 + 1)
+            .next_power_of_two()
+            .clamp(LEAST, GRANULE),
     }
 }
 
 /// Addresses of the range, given out and taken back.
 #[derive(Debug)]
 pub struct AddressRange {
+    /// What lies before is not given out here.
+    first: u64,
     next: u64,
     /// Addresses that came back, by what they take.
     free: BTreeMap<u64, Vec<u64>>,
@@ -42,6 +47,7 @@ impl AddressRange {
     /// The range from `first` on.
     pub fn new(first: u64) -> AddressRange {
         AddressRange {
+            first: first.max(BASE),
             next: first.max(BASE),
             free: BTreeMap::new(),
         }
@@ -62,8 +68,12 @@ impl AddressRange {
         Some(at)
     }
 
-    /// Takes addresses back that were given out for so many bytes.
+    /// Takes addresses back that were given out for so many bytes. Those that others asked for by themselves are no part
+    /// of what is given out.
     pub fn free(&mut self, at: u64, bytes: u64) {
+        if at < self.first {
+            return;
+        }
         self.free.entry(taken(bytes)).or_default().push(at);
     }
 

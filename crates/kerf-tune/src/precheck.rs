@@ -184,6 +184,30 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
     out
 }
 
+/// The workload's own sizes for the CPU, where it has some.
+fn cpu_sizes(w: &Workload, given: &[(String, i64)]) -> Option<Vec<(String, i64)>> {
+    let by_device = |name: &String| w.sizes_by_device.contains(name);
+    let mut sizes: Vec<(String, i64)> = given.to_vec();
+    sizes.retain(|(name, _)| !by_device(name));
+    let on_cpu = Workload::read(&w.path, &sizes).ok()?;
+    for name in &w.sizes_by_device {
+        sizes.push((name.clone(), on_cpu.size(name)?));
+    }
+    (!w.sizes_by_device.is_empty()).then_some(sizes)
+}
+
+/// Sizes to check at before the workload's own, from the smallest up.
+fn smaller_sizes(w: &Workload, given: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
+    let divided = STEPS.map(|step| smaller(w, given, step));
+    match cpu_sizes(w, given) {
+        Some(own) => [own]
+            .into_iter()
+            .chain(divided.into_iter().skip(1))
+            .collect(),
+        None => divided.to_vec(),
+    }
+}
+
 /// Threads of all launches of a run; as many as can be where the steps cannot be followed.
 fn launched_threads(w: &Workload) -> u64 {
     let product = |d: [u32; 3]| d.iter().fold(1u64, |n, x| n.saturating_mul(u64::from(*x)));
@@ -256,8 +280,7 @@ fn from_small_sizes_up(
         }
     };
     let mut before = Vec::new();
-    for step in STEPS {
-        let sizes = smaller(w, &request.job.overrides, step);
+    for sizes in smaller_sizes(w, &request.job.overrides) {
         if sizes == before {
             continue;
         }

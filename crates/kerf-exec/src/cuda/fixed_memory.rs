@@ -62,11 +62,15 @@ impl CudaFixedMemory {
             let r = sys::cuMemCreate(&mut handle, size, &properties, 0);
             check("allocating memory", r)?;
             let r = sys::cuMemMap(at, size, 0, handle, 0);
-            let mapped = check("mapping memory", r).and_then(|()| {
-                let r = sys::cuMemSetAccess(at, size, &access, 1);
-                check("mapping memory", r)
-            });
-            if let Err(e) = mapped {
+            let what = format!("mapping {size} bytes of memory at {at:#x}");
+            if let Err(e) = check(&what, r) {
+                let _ = sys::cuMemRelease(handle);
+                return Err(e);
+            }
+            let r = sys::cuMemSetAccess(at, size, &access, 1);
+            let what = format!("opening {size} bytes of memory at {at:#x}");
+            if let Err(e) = check(&what, r) {
+                let _ = sys::cuMemUnmap(at, size);
                 let _ = sys::cuMemRelease(handle);
                 return Err(e);
             }

@@ -3,6 +3,7 @@ use crate::output::{note, passing};
 use crate::progress::{bar, live, quiet};
 use kerf_tune::store::Phase;
 use kerf_tune::tune::TuneEvent;
+use std::time::Instant;
 
 /// Plans to compile that take long enough to be spoken of, where lines are not overwritten.
 const SAID: usize = 32;
@@ -13,6 +14,7 @@ pub struct Progress {
     quiet: bool,
     /// Best time shown so far, where lines are not overwritten.
     shown: Option<f64>,
+    began: Instant,
 }
 
 fn number(x: Option<f64>) -> String {
@@ -38,6 +40,7 @@ impl Progress {
             live: live(),
             quiet: quiet(),
             shown: None,
+            began: Instant::now(),
         }
     }
 
@@ -158,7 +161,8 @@ impl Progress {
             };
             text += &format!("; best {t:.3}, headroom {room}x");
         }
-        text += &format!("; at most {} left", left(*left_s));
+        let so_far = self.began.elapsed().as_secs_f64();
+        text += &format!("; {so_far:.0} s so far, at most {} left", left(*left_s));
         let news = best.map(|b| b.0) != self.shown || done == budget;
         match self.live {
             true => self.status(*done, *budget, &text),
