@@ -6,7 +6,6 @@ mod data;
 use data::{KINDS, Kind, Sample, assert_same};
 use kerf_exec::compare::{self, DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::metrics::{
     CompareOptions, ErrorReport, ImageExtents, Integers, compare_with_quantiles, ssim,

@@ -5,7 +5,6 @@ mod buffers;
 
 use buffers::{buffer, expression, inits, random_expression, structs};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::random::SplitMix64;

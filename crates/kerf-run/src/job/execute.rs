@@ -3,7 +3,7 @@ use super::check::{check_folder, fixed_blocks, plan_params, refuse};
 use super::count::{ProgramCounts, counted, counting_code};
 use super::finished::launched_only;
 use super::kept::kept;
-use super::measured::{Measured, Prepared, measure};
+use super::measured::{Measured, Prepared, alone, measure};
 use super::reference::compare_output;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
 use super::resident::{RunOnDevice, stays_on_device};
@@ -378,6 +378,10 @@ impl Comparison<'_> {
         spent: &mut JobSeconds,
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
         let (job, own, program) = (self.job, self.own, self.program);
+        // Comparisons and references would be in others' times.
+        let clock = Instant::now();
+        let _turn = alone(job)?;
+        spent.wait_s += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let found = kept_before.resident()?.reference(job, own, program)?;
         let info = match found {

@@ -64,7 +64,7 @@ fn made(job: &Job, m: &Module, spent: &mut JobSeconds) -> Result<Made, JobError>
 }
 
 /// The GPU for this process alone, among those that ask for it. Given back when dropped.
-fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
+pub(super) fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
     let Some(path) = &job.lock else {
         return Ok(None);
     };
