@@ -213,9 +213,14 @@ fn what_does_not_go_together_is_refused() {
         assert_eq!(o.status.code(), Some(2), "{told}");
         assert!(told.contains(words), "{told}");
     };
-    refused(&["--strategy", "heu", "--qos", "0.9"], "--what approx");
-    refused(&["--qos-ratio", "0.8"], "--what approx");
-    refused(&["--lambda", "on", "--qos", "0.9"], "--what approx");
+    let precision = ["--what", "precision"];
+    let with = |more: &[&'static str]| [&precision[..], more].concat();
+    refused(
+        &with(&["--strategy", "heu", "--qos", "0.9"]),
+        "--what approx",
+    );
+    refused(&with(&["--qos-ratio", "0.8"]), "--what approx");
+    refused(&with(&["--lambda", "on", "--qos", "0.9"]), "--what approx");
     refused(&["--qos", "1.5"], "between 0 and 1");
     refused(
         &["--what", "approx", "--qos-ratio", "0.5", "--metric", "psnr"],

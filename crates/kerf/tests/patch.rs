@@ -87,6 +87,13 @@ default = {{ bx = 64 }}
             "--validate",
             "2",
         ];
+        // What is patched is chosen by the test, not by the default.
+        if !more.contains(&"--what") {
+            args.extend(["--what", "precision"]);
+        }
+        if !more.contains(&"--formats") {
+            args.extend(["--formats", "f32"]);
+        }
         args.extend(more);
         let o = self.kerf(&args);
         assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));

@@ -83,6 +83,13 @@ init = { uniform = [0.0, 2.0] }
 
     fn tune(&self, args: &[&str]) -> Output {
         let mut all = vec!["tune", "w.toml"];
+        // These are tests of formats; what else is searched by default has tests of its own.
+        if !args.contains(&"--what") {
+            all.extend(["--what", "precision"]);
+        }
+        if !args.contains(&"--formats") {
+            all.extend(["--formats", "f32"]);
+        }
         all.extend(args);
         self.command(&all).output().expect("it runs")
     }
@@ -288,6 +295,7 @@ fn a_killed_search_goes_on_and_repeats_nothing() {
     let expected = evaluations(&case.path("whole"));
 
     let mut resumed = vec!["tune", "w.toml", "--out", "broken", "--resume"];
+    resumed.extend(["--what", "precision", "--formats", "f32"]);
     resumed.extend(&args);
     // Moments spread over the whole of a search, by a generator of no quality.
     let mut state = 88172645463325252u64;
@@ -318,7 +326,7 @@ fn a_killed_search_goes_on_and_repeats_nothing() {
     let mut mended = case.result(&args, "broken");
     assert_eq!(evaluations(&case.path("broken")), expected);
     for r in [&mut whole, &mut mended] {
-        for time in ["wall_s", "evaluation_s", "spent"] {
+        for time in ["wall_s", "evaluation_s", "spent", "phases"] {
             r["effort"][time] = Value::Null;
         }
     }

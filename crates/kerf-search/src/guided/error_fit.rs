@@ -27,6 +27,26 @@ pub struct View {
     pub log: f64,
     /// Share of each lowered variable in it: index, level, derivative of the logarithm.
     pub shares: Vec<(usize, u8, f64)>,
+    /// All shares together, and those of each level from the first lowered one on.
+    total: f64,
+    levels: Vec<f64>,
+}
+
+impl View {
+    /// With the sums of its shares, which every covariance takes.
+    pub fn new(log: f64, shares: Vec<(usize, u8, f64)>) -> View {
+        let lowest = shares.iter().map(|s| s.1).max().unwrap_or(0);
+        let mut levels = vec![0.0; usize::from(lowest)];
+        for s in &shares {
+            levels[usize::from(s.1) - 1] += s.2;
+        }
+        View {
+            log,
+            total: shares.iter().map(|s| s.2).sum(),
+            shares,
+            levels,
+        }
+    }
 }
 
 /// One norm and interplay, fitted.
@@ -57,11 +77,11 @@ impl ErrorFit {
     /// Covariance of the logarithms of two assignments' errors.
     pub fn covariance(&self, a: &[u8], va: &View, b: &[u8], vb: &View) -> f64 {
         let near = self.deviations.interplay * self.deviations.interplay * alike(a, b);
-        self.covariance_with(va, vb, a, b, near)
+        self.covariance_with(va, vb, near)
     }
 
     /// The same, with the part that is alike given.
-    pub fn covariance_with(&self, va: &View, vb: &View, a: &[u8], b: &[u8], near: f64) -> f64 {
+    pub fn covariance_with(&self, va: &View, vb: &View, near: f64) -> f64 {
         let d = &self.deviations;
         let (mut variable, mut own) = (0.0, 0.0);
         let mut others = vb.shares.iter().peekable();
@@ -74,18 +94,8 @@ impl ErrorFit {
                 }
             }
         }
-        let total = |v: &View| v.shares.iter().map(|x| x.2).sum::<f64>();
-        let lowest = a.iter().chain(b).copied().max().unwrap_or(0);
-        let level: f64 = (1..=lowest)
-            .map(|l| {
-                let at = |v: &View| {
-                    let of = v.shares.iter().filter(|x| x.1 == l);
-                    of.map(|x| x.2).sum::<f64>()
-                };
-                at(va) * at(vb)
-            })
-            .sum();
-        d.common * d.common * total(va) * total(vb)
+        let level: f64 = va.levels.iter().zip(&vb.levels).map(|(x, y)| x * y).sum();
+        d.common * d.common * va.total * vb.total
             + d.level * d.level * level
             + d.variable * d.variable * variable
             + d.own * d.own * own

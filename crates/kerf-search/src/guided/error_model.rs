@@ -299,15 +299,15 @@ impl<'p> ErrorModel<'p> {
             .map(|(i, l)| (i, *l, p * fit.logs[i][*l as usize]))
             .collect();
         let top = terms.iter().map(|t| t.2).fold(p * self.own, f64::max);
-        let sum: f64 =
-            terms.iter().map(|t| (t.2 - top).exp()).sum::<f64>() + (p * self.own - top).exp();
-        View {
-            log: (top + sum.ln()) / p,
-            shares: terms
-                .into_iter()
-                .map(|(i, l, t)| (i, l, (t - top).exp() / sum))
+        let parts: Vec<f64> = terms.iter().map(|t| (t.2 - top).exp()).collect();
+        let sum: f64 = parts.iter().sum::<f64>() + (p * self.own - top).exp();
+        let shares = terms.iter().zip(&parts);
+        View::new(
+            (top + sum.ln()) / p,
+            shares
+                .map(|((i, l, _), part)| (*i, *l, part / sum))
                 .collect(),
-        }
+        )
     }
 
     /// What the caller's model says of the whole beyond what it said of the parts.
@@ -336,7 +336,7 @@ impl<'p> ErrorModel<'p> {
             let b = &o.assignment;
             let near = interplay * alike(a, b);
             deviation += near * alpha;
-            k.push(fit.covariance_with(&view, v, a, b, near));
+            k.push(fit.covariance_with(&view, v, near));
         }
         let half = fit.factor.forward(&k);
         let variance = fit.covariance(a, &view, a, &view) - dot(&half, &half);

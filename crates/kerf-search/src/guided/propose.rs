@@ -26,6 +26,10 @@ const CLEARED: usize = 4;
 /// fewer than the second number.
 const WORK: (usize, usize) = (160_000, 4000);
 
+/// Evaluations up to which a proposal may take all of these. Each prediction looks at every one of them, so that with more of
+/// them there are fewer predictions, down to the second number: a proposal should not take longer than what it proposes.
+const OBSERVED: (usize, usize) = (16, 1500);
+
 /// Neighbours that are looked at in one step of a climb, at random where there are more; and such looks
 /// without anything better after which a climb ends.
 const LOOK: (usize, usize) = (600, 3);
@@ -278,11 +282,19 @@ impl Climb<'_, '_, '_> {
         v
     }
 
+    /// Predictions that the climbs of a proposal may take.
+    fn most(&self) -> usize {
+        let variables = self.proposer.search.problem.variables.len();
+        let all = (WORK.0 / variables.max(1)).max(WORK.1);
+        let observed = self.proposer.history.all().len().max(OBSERVED.0);
+        (all * OBSERVED.0 / observed).max(OBSERVED.1)
+    }
+
     fn from(&mut self, start: Assignment, rng: &mut Rng) {
         let mut at = start;
         // Evaluated ones may be passed through: what lies behind them may be new.
         let mut value = self.value(&at);
-        let most = (WORK.0 / at.len().max(1)).max(WORK.1);
+        let most = self.most();
         let mut looks = 0;
         while self.known.len() < most {
             let mut neighbours = self.neighbours(&at);
@@ -316,7 +328,7 @@ impl Climb<'_, '_, '_> {
     fn sweep(&mut self, start: Assignment, rng: &mut Rng) {
         let mut at = start;
         let mut value = self.value(&at);
-        let most = (WORK.0 / at.len().max(1)).max(WORK.1);
+        let most = self.most();
         let depth = self.proposer.search.problem.depth_of_levels() as u8;
         let mut order: Vec<usize> = (0..self.moves.len()).collect();
         let (alone, together) = order.split_at_mut(at.len());

@@ -138,7 +138,7 @@ fn effort(
         evaluation_s: every().map(|e| e.wall_s).sum(),
         spent,
         phases: PhaseSeconds {
-            validation_s: validated.iter().map(|(_, e)| e.wall_s).sum(),
+            validation_s: validated.iter().fold(0.0, |s, (_, e)| s + e.wall_s),
             ..phases
         },
     }

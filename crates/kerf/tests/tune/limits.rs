@@ -68,7 +68,16 @@ fn more_memory_than_there_is_is_refused_with_the_figures() {
     std::fs::write(&file, all).expect("written");
     for command in [
         &["run", "w.toml"][..],
-        &["tune", "w.toml", "--tolerance", "1e-6", "--out", "r"],
+        &[
+            "tune",
+            "w.toml",
+            "--tolerance",
+            "1e-6",
+            "--what",
+            "precision",
+            "--out",
+            "r",
+        ],
     ] {
         let o = case.command(command).output().expect("it runs");
         let err = text(&o.stderr);
