@@ -2,6 +2,7 @@
 //!
 //! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
 //! that parent and child share nothing but this text.
+mod baseline;
 mod check;
 mod count;
 mod counting_executor;
@@ -9,6 +10,7 @@ mod error;
 mod execute;
 mod finished;
 mod kept;
+mod launch_kinds;
 mod launches;
 mod measured;
 mod reference;
@@ -21,11 +23,12 @@ mod sweep;
 mod timed;
 mod workshop;
 
-pub use count::{KernelCounts, ProgramCounts, SiteCounts, Traffic};
+pub use count::{KernelCounts, NotCounted, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
 pub use execute::{counting_ptx, execute, execute_with};
 pub use finished::finish_with_tools;
-pub use launches::{LaunchKind, LaunchTime, LaunchTimer, Run, bench, kinds};
+pub use launch_kinds::{LaunchKind, kinds};
+pub use launches::{LaunchTime, LaunchTimer, Run, bench};
 pub use report::{
     Energy, Flip, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
 };

@@ -86,7 +86,7 @@ impl SanitizerCheck {
 
 /// What is checked.
 #[derive(Debug, Clone)]
-pub struct CheckRequest {
+pub struct PrecheckRequest {
     /// A job of the program.
     pub job: Job,
     /// What it is checked for.
@@ -95,7 +95,7 @@ pub struct CheckRequest {
     pub program: WorkerProgram,
 }
 
-impl CheckRequest {
+impl PrecheckRequest {
     /// Checks a workload on one input beside what else goes on: the checks are the CPU's work.
     pub fn start(self, w: Workload, seed: u64) -> RunningCheck {
         RunningCheck(std::thread::spawn(move || check(&self, &w, seed)))
@@ -116,7 +116,7 @@ impl RunningCheck {
 
 /// One run of the checks: a report, or none where it did not end.
 fn one(
-    request: &CheckRequest,
+    request: &PrecheckRequest,
     seed: u64,
     overrides: &[(String, i64)],
     limit: Duration,
@@ -227,7 +227,11 @@ fn launched_threads(w: &Workload) -> u64 {
 }
 
 /// Checks the program on one input. An error is a fault, which stops the search.
-pub fn check(request: &CheckRequest, w: &Workload, seed: u64) -> Result<SanitizerCheck, ExecError> {
+pub fn check(
+    request: &PrecheckRequest,
+    w: &Workload,
+    seed: u64,
+) -> Result<SanitizerCheck, ExecError> {
     let smallest = smaller(w, &request.job.overrides, STEPS[0]);
     let less = |(name, value): &(String, i64)| w.sizes.iter().any(|s| s.0 == *name && s.1 > *value);
     let shrinks = smallest.iter().any(less);
@@ -239,7 +243,7 @@ pub fn check(request: &CheckRequest, w: &Workload, seed: u64) -> Result<Sanitize
 
 /// The result of a run at the workload's own sizes; none where it did not end.
 fn at_own(
-    request: &CheckRequest,
+    request: &PrecheckRequest,
     seed: u64,
     limit: Duration,
 ) -> Result<Option<SanitizerCheck>, ExecError> {
@@ -255,7 +259,7 @@ fn at_own(
 
 /// At the workload's own sizes, and only where that does not end at smaller ones.
 fn at_own_sizes(
-    request: &CheckRequest,
+    request: &PrecheckRequest,
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
@@ -265,7 +269,7 @@ fn at_own_sizes(
 
 /// At the smallest sizes first, then at larger ones, the workload's own at last, as far as [`BUDGET`] goes.
 fn from_small_sizes_up(
-    request: &CheckRequest,
+    request: &PrecheckRequest,
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
@@ -311,7 +315,7 @@ fn from_small_sizes_up(
     Ok(whole.unwrap_or(smaller))
 }
 
-fn at_smaller_sizes(request: &CheckRequest, w: &Workload, seed: u64) -> SanitizerCheck {
+fn at_smaller_sizes(request: &PrecheckRequest, w: &Workload, seed: u64) -> SanitizerCheck {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
     for step in [1, 2, 4] {
         let sizes = smaller(w, &request.job.overrides, step);

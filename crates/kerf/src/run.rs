@@ -11,7 +11,7 @@ use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::WorkerProcess;
 use kerf_num::metrics::Rejection;
 use kerf_run::job::{Device, Job, JobError, JobReport, NoReport, Output, OutputVerdict};
-use kerf_tune::precheck::CheckRequest;
+use kerf_tune::precheck::PrecheckRequest;
 use kerf_workload::Workload;
 use std::fmt::Write;
 use std::path::Path;
@@ -351,7 +351,7 @@ fn checked_first(job: &Job) -> Result<Option<String>, Failure> {
     let Ok(workload) = Workload::read(&job.workload, &job.overrides) else {
         return Ok(None);
     };
-    let request = CheckRequest {
+    let request = PrecheckRequest {
         job: job.clone(),
         checks: SanitizeOptions::everything(),
         program: worker_program()?,

@@ -164,25 +164,44 @@ fn silence(m: &Module) -> Vec<&'static str> {
     kept
 }
 
+/// Why a GPU cannot count a program.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCounted {
+    /// Lines would be printed twice.
+    #[error("results of {0} are used, whose lines would be printed twice")]
+    Prints(String),
+    /// There is no code for it.
+    #[error("no PTX can be made of the counters: {0}")]
+    Ptx(LlvmError),
+    /// The driver does not take the code, or has no memory for it.
+    #[error("{0}")]
+    Driver(ExecError),
+    /// Its memory is too small.
+    #[error("the buffers take {need} of GPU memory, and {free} are free")]
+    Memory {
+        /// Bytes of the buffers, in words.
+        need: String,
+        /// Bytes that are free, in words.
+        free: String,
+    },
+}
+
 /// PTX of a prepared module with counters, which is changed; or why there is none.
 pub(super) fn counting_code(
     job: &Job,
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
-) -> Result<Result<(String, CountTable), String>, JobError> {
+) -> Result<Result<(String, CountTable), NotCounted>, JobError> {
     let kept = silence(m);
     if !kept.is_empty() {
-        return Ok(Err(format!(
-            "results of {} are used, whose lines would be printed twice",
-            kept.join(", ")
-        )));
+        return Ok(Err(NotCounted::Prints(kept.join(", "))));
     }
     bound_blocks(m, session)?;
     let counters = instrumented(job, session, m, (detail, CountDevice::Gpu))?;
     Ok(match finish::ptx(m, &job.arch) {
         Ok(ptx) => Ok((ptx, counters)),
-        Err(e) => Err(format!("no PTX can be made of the counters: {e}")),
+        Err(e) => Err(NotCounted::Ptx(e)),
     })
 }
 
@@ -207,21 +226,21 @@ fn gpu_with(
     job: &Job,
     session: &WorkloadSession,
     ptx: &str,
-) -> Result<Result<CudaExecutor, String>, JobError> {
+) -> Result<Result<CudaExecutor, NotCounted>, JobError> {
     let used = session.check()?;
     let made = CudaExecutor::at_level(ptx, &used, job.ordinal, LEVEL);
     let mut exec = match made {
         Ok(exec) => exec,
-        Err(e @ (ExecError::Compile(_) | ExecError::Memory(_))) => return Ok(Err(e.to_string())),
+        Err(e @ (ExecError::Compile(_) | ExecError::Memory(_))) => {
+            return Ok(Err(NotCounted::Driver(e)));
+        }
         Err(e) => return Err(e.into()),
     };
     let need = memory::arena_bytes(session.workload);
     let free = exec.free_memory()?.unwrap_or(usize::MAX);
     if need > free {
         let (need, free) = (memory::words(need), memory::words(free));
-        return Ok(Err(format!(
-            "the buffers take {need} of GPU memory, and {free} are free"
-        )));
+        return Ok(Err(NotCounted::Memory { need, free }));
     }
     Ok(Ok(exec))
 }
@@ -232,7 +251,7 @@ fn on_gpu(
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
-) -> Result<Result<ProgramCounts, String>, JobError> {
+) -> Result<Result<ProgramCounts, NotCounted>, JobError> {
     let (ptx, counters) = match counting_code(job, session, m, detail)? {
         Ok(made) => made,
         Err(why) => return Ok(Err(why)),
@@ -245,8 +264,10 @@ fn on_gpu(
     match run_and_collect(session, Box::new(exec), contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the
         // counters are read.
-        Err(JobError::Exec(ExecError::Device { what, why })) if what.starts_with("launching") => {
-            Ok(Err(format!("{what}: {why}")))
+        Err(JobError::Exec(e @ ExecError::Device { .. }))
+            if e.to_string().starts_with("launching") =>
+        {
+            Ok(Err(NotCounted::Driver(e)))
         }
         Ok(counts) => Ok(Ok(ProgramCounts {
             device: Device::Cuda,
@@ -328,7 +349,7 @@ pub(super) fn counted(
     if !job.counts_on_cpu() {
         match on_gpu(job, session, &m.duplicate(), detail)? {
             Ok(counts) => return Ok(counts),
-            Err(why) => needs_cpu.push(why),
+            Err(why) => needs_cpu.push(why.to_string()),
         }
         refuse(m, &session.check()?, session.kernels, unlifted)?;
     }

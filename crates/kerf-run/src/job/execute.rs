@@ -1,6 +1,6 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, fixed_blocks, plan_params, refuse};
-use super::count::{ProgramCounts, counted, counting_code};
+use super::count::{NotCounted, ProgramCounts, counted, counting_code};
 use super::finished::launched_only;
 use super::kept::kept;
 use super::measured::{Measured, Prepared, alone, measure};
@@ -414,7 +414,7 @@ fn launch_count(session: &WorkloadSession) -> Result<u64, JobError> {
 }
 
 /// PTX of the program that counts for a job, as a GPU gets it; or why there is none.
-pub fn counting_ptx(job: &Job, detail: Detail) -> Result<Result<String, String>, JobError> {
+pub fn counting_ptx(job: &Job, detail: Detail) -> Result<Result<String, NotCounted>, JobError> {
     let workload = read_workload(job)?;
     let programs = Programs::compile(job, &workload)?;
     let m = programs.run().module()?;

@@ -1,5 +1,5 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
-use super::launches::kinds;
+use super::launch_kinds::kinds;
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_clang::compile::Toolchain;

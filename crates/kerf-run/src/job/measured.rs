@@ -1,11 +1,12 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
+use super::baseline::{Baseline, JobContents};
 use super::report::{Energy, JobSeconds, Times};
 use super::resident::stays_on_device;
 use super::timed::TimedProgram;
 use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
-use crate::run::{FirstContents, LoadedBuffers, WorkloadSession};
+use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
@@ -126,23 +127,6 @@ fn energy(
         window_s,
         runs,
     }))
-}
-
-/// First contents of the buffers of a job's programs, where they can be kept.
-#[derive(Default)]
-pub(super) struct JobContents {
-    /// In their own formats.
-    pub own: Option<FirstContents>,
-    /// As the plan holds them.
-    pub held: Option<FirstContents>,
-}
-
-/// The program as it is, where it is measured beside the plan's.
-pub(super) enum Baseline {
-    /// On the device, left by an evaluation before.
-    Loaded(Box<TimedProgram>),
-    /// Ready to be loaded.
-    Code(cuda::Code),
 }
 
 /// What runs on the device, before it is there.

@@ -1,6 +1,6 @@
 //! What one job leaves for the next in the same process.
+use super::baseline::{Baseline, JobContents};
 use super::finished::Libdevice;
-use super::measured::{Baseline, JobContents};
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
 use super::shadowed::ReferenceCode;

@@ -10,7 +10,7 @@ use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::models::{self, Predictions};
-use crate::precheck::{CheckRequest, RunningCheck, SanitizerCheck};
+use crate::precheck::{PrecheckRequest, RunningCheck, SanitizerCheck};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
 use crate::request::TuneRequest;
@@ -221,7 +221,7 @@ impl ProgramCheck {
         input: &Input,
         watch: &mut Watch,
     ) -> Result<ProgramCheck, TuneError> {
-        let check = CheckRequest {
+        let check = PrecheckRequest {
             job: request.job.clone(),
             checks: request.checks,
             program: request.program.clone(),

@@ -1,0 +1,21 @@
+//! What the programs of a measurement are before they run.
+use super::timed::TimedProgram;
+use crate::run::FirstContents;
+use kerf_exec::cuda;
+
+/// First contents of the buffers of a job's programs, where they can be kept.
+#[derive(Default)]
+pub(super) struct JobContents {
+    /// In their own formats.
+    pub own: Option<FirstContents>,
+    /// As the plan holds them.
+    pub held: Option<FirstContents>,
+}
+
+/// The program as it is, where it is measured beside the plan's.
+pub(super) enum Baseline {
+    /// On the device, left by an evaluation before.
+    Loaded(Box<TimedProgram>),
+    /// Ready to be loaded.
+    Code(cuda::Code),
+}
