@@ -119,7 +119,11 @@ impl CudaFixedMemory {
     /// Takes memory back.
     pub fn free(&mut self, at: u64, bytes: usize) -> Result<(), ExecError> {
         self.addresses.free(at, bytes as u64);
-        if let (true, Some((handle, size))) = (is_large(bytes as u64), self.mapped.remove(&at)) {
+        // Small ones share granules, which stay.
+        if !is_large(bytes as u64) {
+            return Ok(());
+        }
+        if let Some((handle, size)) = self.mapped.remove(&at) {
             // SAFETY: mapped by us, and nothing runs that uses it: the caller waits for the device.
             unsafe {
                 check("freeing memory", sys::cuMemUnmap(at, size as usize))?;
