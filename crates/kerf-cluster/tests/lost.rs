@@ -36,13 +36,15 @@ fn lost_workers_units_are_done_by_others() {
             let address = &address;
             s.spawn(move || {
                 std::thread::sleep(std::time::Duration::from_millis(300));
-                join::<ClusterError>(address, "secret", |range, reply| {
+                let joined = join::<ClusterError>(address, "secret", |range, reply| {
                     for u in range {
                         reply.line(&u.to_string());
                     }
                     Ok(())
-                })
-                .unwrap();
+                });
+                // One that is late finds that the other has done everything.
+                let late = matches!(joined, Err(ClusterError::Network { .. }));
+                assert!(joined.is_ok() || late, "{joined:?}");
             });
         }
         coordinate::<ClusterError>(
