@@ -274,7 +274,7 @@ mod tests {
             (w.size("nb"), w.size("boxes"))
         };
         assert_eq!(sizes(Device::Cpu, &[]), (Some(3), Some(27)));
-        assert_eq!(sizes(Device::Cuda, &[]), (Some(24), Some(13824)));
+        assert_eq!(sizes(Device::Cuda, &[]), (Some(32), Some(32768)));
         for device in [Device::Cpu, Device::Cuda] {
             assert_eq!(sizes(device, &[("nb", 5)]), (Some(5), Some(125)));
         }

@@ -31,7 +31,7 @@ use kerf_tune::result::SearchVerdict;
 use kerf_tune::subject::SubjectError;
 use kerf_tune::tune::{self, TuneError, TuneEvent, TuneRequest};
 use kerf_tune::validate::Trials;
-use kerf_workload::suggest;
+use kerf_workload::{Workload, suggest};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -241,6 +241,12 @@ impl Strategy {
 /// tuned.
 fn give_shapes(a: &Args, common: &mut Job, out: &Path, shapes: bool) -> Result<bool, Failure> {
     if !a.what.contains(&What::Launch) {
+        return Ok(false);
+    }
+    // A plan with shapes of its own runs with the file that lists them only: such a file is made for those who ask for it.
+    let listed = Workload::read(&common.workload, &common.overrides)
+        .is_ok_and(|w| !w.launch_space.default_params().is_empty());
+    if a.by_default && !listed {
         return Ok(false);
     }
     match auto::give_shapes(common, out) {

@@ -102,6 +102,9 @@ pub struct Args {
     /// search. By default all of them, as far as the strategy can; of an application, precision.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) what: Vec<What>,
+    /// Nobody said what to tune.
+    #[arg(skip)]
+    pub(super) by_default: bool,
     /// Run the fully approximate version in a part of the warps only, and search that part too (with approx).
     #[arg(long, value_enum, default_value = "off")]
     pub(super) lambda: Switch,
@@ -212,6 +215,7 @@ impl Args {
         let strategy = self.strategy.as_deref().unwrap_or(NAMES[0]);
         let guided = strategy == NAMES[0];
         if self.what.is_empty() {
+            self.by_default = true;
             self.what = match strategy {
                 s if DEGREE_NAMES.contains(&s) => vec![What::Approx],
                 s if LAUNCH_NAMES.contains(&s) => vec![What::Launch],
