@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
         x = np.random.default_rng(7).uniform(1, 2, 128)
         w = kerf.Workload(MIXED, "mixed", 1, 128, [x, kerf.Out(np.zeros(128)), 128], tolerance=1e-5)
         cls.workload, cls.out = w, os.path.join(d, "result")
-        kerf.tune(w, out=cls.out, budget=3, validate=2, progress=False)
+        kerf.tune(w, out=cls.out, budget=3, what="precision", formats="f32", validate=2, progress=False)
 
     @classmethod
     def tearDownClass(cls):
