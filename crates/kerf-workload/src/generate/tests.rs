@@ -29,7 +29,7 @@ fn numbers(spec: &BufferSpec) -> Vec<f64> {
     scalars.map(|b| load(scalar, b).unwrap().as_f64()).collect()
 }
 
-fn of(scalar: Scalar, len: usize, init: Init) -> Vec<f64> {
+fn generated(scalar: Scalar, len: usize, init: Init) -> Vec<f64> {
     numbers(&spec(ElemType::Scalar(scalar), len, init))
 }
 
@@ -139,14 +139,14 @@ fn known_bytes() {
 #[test]
 fn uniform_floats() {
     for scalar in [Scalar::F64, Scalar::F32, Scalar::F16, Scalar::Bf16] {
-        let values = of(scalar, 100_000, uniform(5.0, 30.0));
+        let values = generated(scalar, 100_000, uniform(5.0, 30.0));
         assert!(values.iter().all(|v| (5.0..30.0).contains(v)), "{scalar}");
         assert!((mean(&values) - 17.5).abs() < 0.1, "{scalar}");
         let low = values.iter().copied().fold(f64::MAX, f64::min);
         assert!(low < 5.2);
     }
     // Wider than the type's range of differences.
-    let values = of(Scalar::F64, 1000, uniform(-1.7e308, 1.7e308));
+    let values = generated(Scalar::F64, 1000, uniform(-1.7e308, 1.7e308));
     assert!(values.iter().all(|v| v.is_finite()));
     assert!(values.iter().any(|v| *v < -1e308) && values.iter().any(|v| *v > 1e308));
 }
@@ -157,16 +157,16 @@ fn uniform_integers() {
         low: Number::Int(low),
         high: Number::Int(high),
     };
-    let values = of(Scalar::I32, 10_000, int(-3, 4));
+    let values = generated(Scalar::I32, 10_000, int(-3, 4));
     for v in -3..4 {
         let times = values.iter().filter(|x| **x == f64::from(v)).count();
         assert!((1200..1700).contains(&times), "{v}: {times}");
     }
     assert!(values.iter().all(|v| (-3.0..4.0).contains(v)));
-    let all = of(Scalar::U64, 1000, int(0, 1 << 64));
+    let all = generated(Scalar::U64, 1000, int(0, 1 << 64));
     assert!(all.iter().any(|v| *v > 1.8e19));
     assert!(
-        of(Scalar::I8, 10, int(127, 128))
+        generated(Scalar::I8, 10, int(127, 128))
             .iter()
             .all(|v| *v == 127.0)
     );
@@ -174,7 +174,7 @@ fn uniform_integers() {
 
 #[test]
 fn normal_numbers() {
-    let values = of(Scalar::F64, 200_000, Init::Normal { mean: 3.0, sd: 2.0 });
+    let values = generated(Scalar::F64, 200_000, Init::Normal { mean: 3.0, sd: 2.0 });
     let m = mean(&values);
     let variance = mean(&values.iter().map(|v| (v - m) * (v - m)).collect::<Vec<_>>());
     let fourth = mean(
@@ -186,7 +186,7 @@ fn normal_numbers() {
     assert!((m - 3.0).abs() < 0.02, "{m}");
     assert!((variance - 4.0).abs() < 0.06, "{variance}");
     assert!((fourth - 3.0).abs() < 0.1, "{fourth}");
-    let small = of(
+    let small = generated(
         Scalar::U8,
         10_000,
         Init::Normal {
@@ -199,7 +199,7 @@ fn normal_numbers() {
 
 #[test]
 fn logarithmic_numbers() {
-    let values = of(
+    let values = generated(
         Scalar::F32,
         100_000,
         Init::LogUniform {
@@ -210,7 +210,7 @@ fn logarithmic_numbers() {
     assert!(values.iter().all(|v| (1e-3..1e3).contains(v)));
     let below = values.iter().filter(|v| **v < 1.0).count();
     assert!((49_000..51_000).contains(&below), "{below}");
-    let whole = of(
+    let whole = generated(
         Scalar::I32,
         10_000,
         Init::LogUniform {
@@ -227,28 +227,28 @@ fn linear_numbers() {
     let line = |from, to| Init::Linear { from, to };
     let (zero, one) = (Number::Int(0), Number::Int(1));
     assert_eq!(
-        of(Scalar::F64, 5, line(zero, one)),
+        generated(Scalar::F64, 5, line(zero, one)),
         [0.0, 0.25, 0.5, 0.75, 1.0]
     );
-    assert_eq!(of(Scalar::F64, 1, line(one, zero)), [1.0]);
-    let last = of(
+    assert_eq!(generated(Scalar::F64, 1, line(one, zero)), [1.0]);
+    let last = generated(
         Scalar::F64,
         50,
         line(Number::Float(0.1), Number::Float(0.7)),
     );
     assert_eq!(last[49], 0.7);
     assert_eq!(
-        of(Scalar::I32, 5, line(Number::Int(10), Number::Int(0))),
+        generated(Scalar::I32, 5, line(Number::Int(10), Number::Int(0))),
         [10.0, 8.0, 5.0, 3.0, 0.0]
     );
-    assert_eq!(of(Scalar::I32, 1, line(Number::Int(7), zero)), [7.0]);
-    let wide = of(
+    assert_eq!(generated(Scalar::I32, 1, line(Number::Int(7), zero)), [7.0]);
+    let wide = generated(
         Scalar::F64,
         3,
         line(Number::Float(-1.7e308), Number::Float(1.7e308)),
     );
     assert_eq!(wide, [-1.7e308, 0.0, 1.7e308]);
-    let long = of(Scalar::F64, 5, line(Number::Float(-1e308), zero));
+    let long = generated(Scalar::F64, 5, line(Number::Float(-1e308), zero));
     assert_eq!(long[1..4], [-7.5e307, -5e307, -2.5e307]);
 }
 
@@ -260,14 +260,14 @@ fn listed_and_constant_numbers() {
         Number::Float(f64::INFINITY),
     ]);
     assert_eq!(
-        of(Scalar::F32, 3, listed),
+        generated(Scalar::F32, 3, listed),
         [1.0, f64::from(0.1f32), f64::INFINITY]
     );
     assert_eq!(
-        of(Scalar::Bf16, 2, Init::Constant(Number::Float(1.5))),
+        generated(Scalar::Bf16, 2, Init::Constant(Number::Float(1.5))),
         [1.5, 1.5]
     );
-    assert_eq!(of(Scalar::F64, 2, Init::Zero), [0.0, 0.0]);
+    assert_eq!(generated(Scalar::F64, 2, Init::Zero), [0.0, 0.0]);
     let big = spec(
         ElemType::Scalar(Scalar::U64),
         1,
@@ -279,17 +279,17 @@ fn listed_and_constant_numbers() {
 #[test]
 fn expressions() {
     assert_eq!(
-        of(Scalar::F64, 4, expr("i * 0.5 + n")),
+        generated(Scalar::F64, 4, expr("i * 0.5 + n")),
         [10.0, 10.5, 11.0, 11.5]
     );
     assert_eq!(
-        of(Scalar::I32, 4, expr("i * 0.6 - 1")),
+        generated(Scalar::I32, 4, expr("i * 0.6 - 1")),
         [-1.0, 0.0, 0.0, 0.0]
     );
-    let values = of(Scalar::F64, 10_000, expr("rand - rand"));
+    let values = generated(Scalar::F64, 10_000, expr("rand - rand"));
     assert!(values.iter().all(|v| v.abs() < 1.0));
     assert!(mean(&values).abs() < 0.03 && values.iter().any(|v| v.abs() > 0.5));
-    assert_eq!(of(Scalar::F16, 1, expr("1e9")), [f64::INFINITY]);
+    assert_eq!(generated(Scalar::F16, 1, expr("1e9")), [f64::INFINITY]);
     let fails = |scalar, text: &str| {
         let s = spec(ElemType::Scalar(scalar), 4, expr(text));
         generate(&s, 0, &[]).unwrap_err().to_string()
