@@ -8,7 +8,7 @@
 # RANDOM plans at random give the tolerances: the quartiles of their errors, as Kotipalli et al. (2019) choose
 # them. Then each of STRATEGIES runs at each tolerance, guided with 25 executions at most, the others with BUDGET, JOBS
 # workloads at a time (plans at random that are there already in OUT/NAME-random are taken), until LIMIT seconds have passed. OUT/table.txt has one line for each,
-# and one for the plans at random. PREPARED is a folder with NAME/references and NAME/counts.json (`bench/speedups.sh ... prepare`),
+# and one for the plans at random. PREPARED is a folder with NAME/references and NAME/counts.json (as `kerf tune --budget 1` leaves them),
 # REPEATS the pairs of samples of a plan; with KEEP the plans at random stay.
 set -u
 kerf=$(realpath "$1"); from=$(realpath "$2"); mkdir -p "$3"; out=$(realpath "$3")

@@ -12,7 +12,7 @@
 # time), WORKERS (evaluations at a time in each), BUDGET (executions of a tune), TABLES and TUNES (other lines
 # of NAME[:LABEL], sizes, and options of kerf tune as single words), STRATEGY and PLANS of the tables (random and 300: not
 # every plan, but a sample), REPEATS (pairs of samples of a plan), PREPARED (folder with NAME/references and
-# NAME/counts.json, as `bench/speedups.sh ... prepare` makes it), LIMIT (seconds after which tables are stopped).
+# NAME/counts.json, as `kerf tune --budget 1` leaves it), LIMIT (seconds after which tables are stopped).
 set -u
 stage=$1; kerf=$(realpath "$2"); from=$(realpath "$3"); mkdir -p "$4"; out=$(realpath "$4")
 device=${DEVICE:-cuda}; jobs=${JOBS:-4}; workers=${WORKERS:-4}; prepared=$(realpath "${PREPARED:-/nowhere}" 2>/dev/null)

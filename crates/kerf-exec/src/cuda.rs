@@ -21,7 +21,7 @@ use kerf_pass::shadow::VARIABLE_ENTRIES;
 use std::ffi::c_void;
 use stream::OwnStream;
 
-pub use device_memory::DeviceMemory;
+pub use device_memory::{DeviceMemory, read_device};
 pub use driver::{Attributes, driver_version, present};
 pub use raw::CudaDevice;
 

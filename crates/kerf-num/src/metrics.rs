@@ -35,7 +35,7 @@ pub use metric::{Metric, ParseMetricError};
 pub use parts::{ErrorParts, LargestError};
 pub use quantile::{Quantile, nearest_rank};
 pub use report::{ComparedElement, ErrorReport, MAX_DIGITS, MAX_PSNR};
-pub use scatter::{ErrorMap, Scatter, WorstElement, scatter};
+pub use scatter::{ErrorMap, Scatter, ScatterBuilder, WorstElement, scatter};
 pub use squares::SumOfSquares;
 pub use ssim::{ImageExtents, SsimConstants, WINDOW, ssim};
 

@@ -12,6 +12,7 @@ mod flush;
 mod lanes;
 mod local;
 mod record;
+mod recorders;
 mod stride;
 mod values;
 pub mod warp;

@@ -29,6 +29,13 @@ impl DeviceMemory {
         Ok(memory)
     }
 
+    /// Memory that begins with a copy of bytes elsewhere on the device, zeros after them.
+    pub fn copy_of(address: u64, bytes: usize, what: &str) -> Result<DeviceMemory, ExecError> {
+        let memory = DeviceMemory::zeroed(bytes, what)?;
+        driver::on_device(memory.address, address, bytes)?;
+        Ok(memory)
+    }
+
     /// Where the bytes begin.
     pub fn address(&self) -> u64 {
         self.address
@@ -38,6 +45,11 @@ impl DeviceMemory {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// Bytes on the device of the current context, copied to the host. The caller knows that they are there.
+pub fn read_device(address: u64, bytes: usize) -> Result<Vec<u8>, ExecError> {
+    driver::to_host(address, bytes)
 }
 
 impl Drop for DeviceMemory {

@@ -1,12 +1,17 @@
 //! Where the error of an output lies: how many elements have how much, which have most, and a map.
 use crate::dd::Dd;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Elements that are named.
 const NAMED: usize = 16;
 
 /// Cells of a map along an edge, at most.
 const EDGE: usize = 64;
+
+/// Elements that one core looks at, at least.
+const SMALL: usize = 1 << 16;
 
 /// An element with much error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,62 +76,202 @@ fn short(e: f64) -> f64 {
     format!("{e:.2e}").parse().unwrap_or(e)
 }
 
-/// Looks at the errors of `got` one by one. `shape` gives the extents, the last one contiguous.
-pub fn scatter(got: &[f64], reference: &[Dd], floor: f64, shape: &[usize]) -> Scatter {
-    let finite = |x: f64| x.is_finite().then_some(x);
-    let count = got.len().min(reference.len());
-    let width = match shape.last() {
-        Some(w) if shape.len() > 1 && *w > 0 && shape.iter().product::<usize>() == count => *w,
-        _ => count.max(1),
-    };
-    let height = count.div_ceil(width).max(1);
-    let (rows, columns) = match height {
-        // One long row is folded, so that a place can be seen.
-        1 => (1, width.min(EDGE * 4)),
-        _ => (height.min(EDGE), width.min(EDGE)),
-    };
-    let mut cells = vec![0.0f64; rows * columns];
-    let mut halves = std::collections::BTreeMap::new();
-    let (mut exact, mut infinite) = (0, 0);
-    let mut worst: Vec<(f64, usize)> = Vec::new();
-    for i in 0..count {
-        let e = relative(got[i], reference[i], floor);
-        let cell = (i / width) * rows / height * columns + (i % width) * columns / width;
-        cells[cell] = cells[cell].max(e);
-        if e == 0.0 {
-            exact += 1;
-            continue;
-        }
-        match finite(e) {
-            Some(e) => *halves.entry((2.0 * e.log10()).floor() as i32).or_insert(0) += 1,
-            None => infinite += 1,
-        }
-        if worst.len() < NAMED || worst.last().is_some_and(|w| e > w.0) {
-            let at = worst.partition_point(|w| w.0 >= e);
-            worst.insert(at, (e, i));
-            worst.truncate(NAMED);
-        }
-    }
-    let named = worst.into_iter().map(|(e, index)| WorstElement {
-        index,
-        error: finite(e),
-        got: finite(got[index]),
-        reference: finite(reference[index].to_f64()),
-    });
-    Scatter {
-        count,
-        exact,
-        infinite,
-        halves_of_decades: halves.into_iter().collect(),
-        worst: named.collect(),
-        map: ErrorMap {
+/// How elements lie in the cells of a map.
+#[derive(Clone, Copy)]
+struct Cells {
+    rows: usize,
+    columns: usize,
+    height: usize,
+    width: usize,
+}
+
+impl Cells {
+    /// Of so many elements with these extents, the last one contiguous.
+    fn new(count: usize, shape: &[usize]) -> Cells {
+        let width = match shape.last() {
+            Some(w) if shape.len() > 1 && *w > 0 && shape.iter().product::<usize>() == count => *w,
+            _ => count.max(1),
+        };
+        let height = count.div_ceil(width).max(1);
+        let (rows, columns) = match height {
+            // One long row is folded, so that a place can be seen.
+            1 => (1, width.min(EDGE * 4)),
+            _ => (height.min(EDGE), width.min(EDGE)),
+        };
+        Cells {
             rows,
             columns,
             height,
             width,
-            cells: cells.into_iter().map(|e| finite(e).map(short)).collect(),
-        },
+        }
     }
+
+    /// The cell of an element.
+    fn of(&self, i: usize) -> usize {
+        let row = (i / self.width) * self.rows / self.height;
+        row * self.columns + (i % self.width) * self.columns / self.width
+    }
+}
+
+/// An element among the worst.
+struct Named {
+    error: f64,
+    index: usize,
+    got: f64,
+    reference: f64,
+}
+
+/// What was seen of some of the elements.
+struct Seen {
+    cells: Vec<f64>,
+    halves: BTreeMap<i32, usize>,
+    exact: usize,
+    infinite: usize,
+    /// The worst first.
+    worst: Vec<Named>,
+}
+
+impl Seen {
+    fn nothing(cells: &Cells) -> Seen {
+        Seen {
+            cells: vec![0.0; cells.rows * cells.columns],
+            halves: BTreeMap::new(),
+            exact: 0,
+            infinite: 0,
+            worst: Vec::new(),
+        }
+    }
+
+    /// Looks at elements from `first` on.
+    fn of(first: usize, got: &[f64], reference: &[Dd], floor: f64, cells: &Cells) -> Seen {
+        let mut seen = Seen::nothing(cells);
+        for (k, (x, r)) in got.iter().zip(reference).enumerate() {
+            let index = first + k;
+            let error = relative(*x, *r, floor);
+            let cell = &mut seen.cells[cells.of(index)];
+            *cell = cell.max(error);
+            if error == 0.0 {
+                seen.exact += 1;
+                continue;
+            }
+            match error.is_finite() {
+                true => {
+                    let half = (2.0 * error.log10()).floor() as i32;
+                    *seen.halves.entry(half).or_insert(0) += 1;
+                }
+                false => seen.infinite += 1,
+            }
+            seen.name(Named {
+                error,
+                index,
+                got: *x,
+                reference: r.to_f64(),
+            });
+        }
+        seen
+    }
+
+    /// Takes an element among the worst where it is one; of equal ones the first stays.
+    fn name(&mut self, n: Named) {
+        if self.worst.len() < NAMED || self.worst.last().is_some_and(|w| n.error > w.error) {
+            let at = self.worst.partition_point(|w| w.error >= n.error);
+            self.worst.insert(at, n);
+            self.worst.truncate(NAMED);
+        }
+    }
+
+    /// Takes in what was seen of later elements.
+    fn join(&mut self, later: Seen) {
+        for (a, b) in self.cells.iter_mut().zip(later.cells) {
+            *a = a.max(b);
+        }
+        for (half, n) in later.halves {
+            *self.halves.entry(half).or_insert(0) += n;
+        }
+        self.exact += later.exact;
+        self.infinite += later.infinite;
+        later.worst.into_iter().for_each(|n| self.name(n));
+    }
+}
+
+/// A [`Scatter`] of elements that come in parts, in order.
+pub struct ScatterBuilder {
+    count: usize,
+    floor: f64,
+    cells: Cells,
+    seen: Seen,
+    next: usize,
+}
+
+impl ScatterBuilder {
+    /// For so many elements. `shape` gives the extents, the last one contiguous.
+    pub fn new(count: usize, floor: f64, shape: &[usize]) -> ScatterBuilder {
+        let cells = Cells::new(count, shape);
+        ScatterBuilder {
+            count,
+            floor,
+            seen: Seen::nothing(&cells),
+            cells,
+            next: 0,
+        }
+    }
+
+    /// Looks at the next `count` elements, on all cores: `part` gives the values and references of some of them, by their
+    /// numbers among these.
+    pub fn add(&mut self, count: usize, part: impl Fn(Range<usize>) -> (Vec<f64>, Vec<Dd>) + Sync) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let each = count.div_ceil(cores).max(SMALL);
+        let (cells, floor, next) = (&self.cells, self.floor, self.next);
+        let part = &part;
+        let look = move |first: usize| {
+            let (got, reference) = part(first..(first + each).min(count));
+            Seen::of(next + first, &got, &reference, floor, cells)
+        };
+        let parts: Vec<Seen> = std::thread::scope(|s| {
+            let starts = (0..count).step_by(each);
+            let threads: Vec<_> = starts.map(|first| s.spawn(move || look(first))).collect();
+            let ended = threads.into_iter().map(|t| t.join());
+            ended
+                .map(|seen| seen.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        parts.into_iter().for_each(|seen| self.seen.join(seen));
+        self.next += count;
+    }
+
+    /// What was seen.
+    pub fn finish(self) -> Scatter {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let named = self.seen.worst.into_iter().map(|n| WorstElement {
+            index: n.index,
+            error: finite(n.error),
+            got: finite(n.got),
+            reference: finite(n.reference),
+        });
+        let cells = self.seen.cells.into_iter();
+        Scatter {
+            count: self.count,
+            exact: self.seen.exact,
+            infinite: self.seen.infinite,
+            halves_of_decades: self.seen.halves.into_iter().collect(),
+            worst: named.collect(),
+            map: ErrorMap {
+                rows: self.cells.rows,
+                columns: self.cells.columns,
+                height: self.cells.height,
+                width: self.cells.width,
+                cells: cells.map(|e| finite(e).map(short)).collect(),
+            },
+        }
+    }
+}
+
+/// Looks at the errors of `got`. `shape` gives the extents, the last one contiguous.
+pub fn scatter(got: &[f64], reference: &[Dd], floor: f64, shape: &[usize]) -> Scatter {
+    let count = got.len().min(reference.len());
+    let mut b = ScatterBuilder::new(count, floor, shape);
+    b.add(count, |r| (got[r.clone()].to_vec(), reference[r].to_vec()));
+    b.finish()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::fields::{self, BLOCK_FIELDS, FIELDS, Join, infinity, join};
 use super::flush::{FlushFunctions, joining, put};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
+use super::recorders::Recorders;
 use super::values::{is_sum, lanes, larger, operands, values};
 use super::{CountDevice, Detail};
 use kerf_ir::sites::{classify, float_shape};
@@ -13,14 +14,14 @@ use kerf_num::Format;
 use std::collections::BTreeMap;
 
 /// What a sum adds: two operands, or a product and an addend.
-enum Terms {
+pub(super) enum Terms {
     Two(Value, Value),
     Product(Value, Value, Value),
 }
 
 impl Terms {
     /// The two numbers that are added.
-    fn summands(&self, b: &Builder) -> (Value, Value) {
+    pub(super) fn summands(&self, b: &Builder) -> (Value, Value) {
         match *self {
             Terms::Two(x, y) => (x, y),
             Terms::Product(x, y, z) => (b.bin(Opcode::LLVMFMul, x, y), z),
@@ -28,7 +29,8 @@ impl Terms {
     }
 }
 
-fn terms(i: Value, op: &str) -> Option<Terms> {
+/// What an instruction adds, where it is a sum.
+pub(super) fn terms(i: Value, op: &str) -> Option<Terms> {
     if !is_sum(op) || float_shape(i.ty()).is_none() {
         return None;
     }
@@ -43,7 +45,15 @@ fn terms(i: Value, op: &str) -> Option<Terms> {
 struct Own {
     /// Where it goes in the end.
     to: Value,
-    slots: Vec<Value>,
+    numbers: OwnNumbers,
+}
+
+/// Where a thread's own count is.
+enum OwnNumbers {
+    /// In variables.
+    Variables(Vec<Value>),
+    /// In a record of its own, by address.
+    Record(Value),
 }
 
 pub(super) struct Pass<'m> {
@@ -57,6 +67,8 @@ pub(super) struct Pass<'m> {
     flush: FlushFunctions,
     detail: Detail,
     locals: Locals<'m>,
+    /// On a GPU, what takes values.
+    recorders: Option<Recorders<'m>>,
     /// Functions that take a value, or a sum, straight into a site's record: by name.
     apart: BTreeMap<String, Value>,
 }
@@ -81,6 +93,7 @@ impl<'m> Pass<'m> {
             flush: FlushFunctions::new(m, device),
             detail,
             locals: Locals::new(m),
+            recorders: (device == CountDevice::Gpu).then(|| Recorders::new(m)),
             apart: BTreeMap::new(),
         }
     }
@@ -201,8 +214,8 @@ impl<'m> Pass<'m> {
                 }
             }
         }
-        let slots = vec![count];
-        frame.own.push((self.flush.block, Own { to, slots }));
+        let numbers = OwnNumbers::Variables(vec![count]);
+        frame.own.push((self.flush.block, Own { to, numbers }));
     }
 
     /// Takes what the sites of a block see into variables, or straight into their records.
@@ -228,19 +241,39 @@ impl<'m> Pass<'m> {
                 self.see_apart(&at, i, &op, to);
                 continue;
             }
-            let mut slots: Vec<Value> = (0..FIELDS).map(|_| variable(&frame.entry)).collect();
-            self.locals.variables(&frame.entry, &mut slots, sites);
-            for v in values(i) {
-                for x in lanes(&at, v) {
-                    see(&at, x, &slots);
+            let numbers = match &mut self.recorders {
+                Some(recorders) => {
+                    let record = recorders.record(&frame.entry);
+                    recorders.see(&at, i, (&op, format), record);
+                    OwnNumbers::Record(record)
                 }
-            }
-            if let Some(t) = terms(i, &op) {
-                cancellation(&at, i, &t, format, slots[fields::CANCELLATION]);
-            }
-            self.locals.see(&at, i, &op, format, &slots, sites);
-            frame.own.push((self.flush.site, Own { to, slots }));
+                None => OwnNumbers::Variables(self.see_in_place(frame, &at, i, (&op, format))),
+            };
+            frame.own.push((self.flush.site, Own { to, numbers }));
         }
+    }
+
+    /// Takes an execution of a site into variables, by code that stands there; gives the variables.
+    fn see_in_place(
+        &mut self,
+        frame: &Frame,
+        at: &Builder,
+        i: Value,
+        (op, format): (&str, Format),
+    ) -> Vec<Value> {
+        let sites = frame.sites;
+        let mut slots: Vec<Value> = (0..FIELDS).map(|_| variable(&frame.entry)).collect();
+        self.locals.variables(&frame.entry, &mut slots, sites);
+        for v in values(i) {
+            for x in lanes(at, v) {
+                see(at, x, &slots);
+            }
+        }
+        if let Some(t) = terms(i, op) {
+            cancellation(at, i, &t, format, slots[fields::CANCELLATION]);
+        }
+        self.locals.see(at, i, op, format, &slots, sites);
+        slots
     }
 
     /// Where a function ends: adds a thread's own counts to those of all.
@@ -248,7 +281,10 @@ impl<'m> Pass<'m> {
         let i64t = self.m.int_ty(64);
         for (flush, o) in &frame.own {
             let mut args = vec![o.to];
-            args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
+            match &o.numbers {
+                OwnNumbers::Variables(all) => args.extend(all.iter().map(|s| b.load(i64t, *s))),
+                OwnNumbers::Record(record) => args.push(*record),
+            }
             b.call(*flush, &args);
         }
         let Some(w) = &frame.warp else {
@@ -337,7 +373,7 @@ fn told(b: &Builder, x: Value) -> Vec<(usize, Value)> {
 }
 
 /// Takes a value into a site's variables.
-fn see(b: &Builder, x: Value, slots: &[Value]) {
+pub(super) fn see(b: &Builder, x: Value, slots: &[Value]) {
     let i64t = b.int_ty(64);
     for (field, v) in told(b, x) {
         let old = b.load(i64t, slots[field]);
@@ -351,7 +387,7 @@ fn see(b: &Builder, x: Value, slots: &[Value]) {
 }
 
 /// The bits that a sum of two numbers lost in front.
-fn lost(b: &Builder, x: Value, y: Value, r: Value, f: Format) -> Value {
+pub(super) fn lost(b: &Builder, x: Value, y: Value, r: Value, f: Format) -> Value {
     let (zero, one) = (b.i64(0), b.i64(1));
     let inf = b.i64(infinity(f));
     let shift = b.i64(u64::from(f.mantissa_bits() - 1));

@@ -6,6 +6,7 @@
 use super::CountDevice;
 use super::fields::{FIELDS, Join, LANES, join};
 use super::lanes;
+use super::recorders::field_of;
 use super::values::larger;
 use kerf_llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 
@@ -78,14 +79,22 @@ pub(super) fn put(m: &Module, f: Value, b: &Builder, how: Join, p: Value, v: Val
     b.move_to_end(no);
 }
 
-/// A site's record goes to that of all threads.
+/// A site's record goes to that of all threads. On the CPU executor its fields are parameters, on a GPU its address is.
 fn flush_site(m: &Module, device: CountDevice) -> Value {
     let joins: Vec<Join> = (0..FIELDS).map(join).collect();
-    let (f, b) = joining(m, "__kerf_count_add_site", FIELDS, m.int_ty(64));
+    let name = "__kerf_count_add_site";
+    let (f, b) = match device {
+        CountDevice::Cpu => joining(m, name, FIELDS, m.int_ty(64)),
+        CountDevice::Gpu => joining(m, name, 1, m.ptr_ty(0)),
+    };
     let args = f.params();
     let own = match device {
         CountDevice::Cpu => args[1..].to_vec(),
-        CountDevice::Gpu => joined_in_warp(m, f, &b, &joins),
+        CountDevice::Gpu => {
+            let fields = (0..FIELDS).map(|k| b.load(m.int_ty(64), field_of(&b, args[1], k)));
+            let own: Vec<Value> = fields.collect();
+            joined_in_warp(m, f, &b, &joins, &own)
+        }
     };
     for (k, (how, v)) in joins.iter().zip(own).enumerate() {
         let p = b.offset(args[0], b.i64(8 * k as u64));
@@ -95,9 +104,15 @@ fn flush_site(m: &Module, device: CountDevice) -> Value {
     f
 }
 
-/// Of a function whose parameters are an address and numbers: the numbers, joined over the warp in its first lane and zero
-/// in others, where all lanes are here and have the same address; each thread's own elsewhere.
-fn joined_in_warp(m: &Module, f: Value, b: &Builder, joins: &[Join]) -> Vec<Value> {
+/// Of a function whose first parameter is an address: a thread's own numbers, joined over the warp in its first lane and
+/// zero in others, where all lanes are here and have the same address; as they are elsewhere.
+fn joined_in_warp(
+    m: &Module,
+    f: Value,
+    b: &Builder,
+    joins: &[Join],
+    own: &[Value],
+) -> Vec<Value> {
     let args = f.params();
     // Lanes that came from different calls must not be taken for one.
     f.add_enum_attr("convergent");
@@ -128,11 +143,11 @@ fn joined_in_warp(m: &Module, f: Value, b: &Builder, joins: &[Join]) -> Vec<Valu
         });
         b.select(first, joined, b.i64(0))
     };
-    let sums: Vec<Value> = joins.iter().zip(&args[1..]).map(of_warp).collect();
+    let sums: Vec<Value> = joins.iter().zip(own).map(of_warp).collect();
     b.br(joined);
     b.move_to_end(joined);
-    let own = args[1..].iter().zip(sums);
-    own.map(|(own, sum)| {
+    let both = own.iter().zip(sums);
+    both.map(|(own, sum)| {
         let v = b.phi(m.int_ty(64));
         v.add_incoming(&[(*own, here), (*own, alike), (sum, whole)]);
         v

@@ -19,7 +19,7 @@ fn round(b: &Builder, x: Value, f: Format) -> Value {
 }
 
 /// As an f64. Poison becomes some number.
-fn widened(b: &Builder, x: Value) -> Value {
+pub(super) fn widened(b: &Builder, x: Value) -> Value {
     let wide = b.float_ty(Format::F64);
     let x = b.freeze(x);
     match x.ty().format() {
@@ -37,13 +37,25 @@ const INLINE: usize = 96;
 pub(super) const MOST_SITES: usize = 200;
 
 /// What is computed once more.
-fn kind(i: Value, op: &str) -> Option<Opcode> {
+pub(super) fn kind(i: Value, op: &str) -> Option<Opcode> {
     match i.opcode()? {
         Opcode::LLVMCall => {
             (matches!(op, "fma" | "fmuladd") && i.args().len() == 3).then_some(Opcode::LLVMCall)
         }
         c @ (Opcode::LLVMFAdd | Opcode::LLVMFSub | Opcode::LLVMFMul | Opcode::LLVMFDiv) => Some(c),
         _ => None,
+    }
+}
+
+/// A name for what is computed once more.
+pub(super) fn name(kind: Option<Opcode>) -> &'static str {
+    match kind {
+        Some(Opcode::LLVMFAdd) => "add",
+        Some(Opcode::LLVMFSub) => "sub",
+        Some(Opcode::LLVMFMul) => "mul",
+        Some(Opcode::LLVMFDiv) => "div",
+        Some(_) => "fma",
+        None => "value",
     }
 }
 
@@ -60,7 +72,7 @@ fn again(b: &Builder, kind: Option<Opcode>, x: &[Value]) -> Option<Value> {
 }
 
 /// Takes the errors of one value into a site's variables. `format` is the site's.
-fn take(
+pub(super) fn take(
     b: &Builder,
     kind: Option<Opcode>,
     format: Format,
@@ -120,6 +132,12 @@ impl<'m> Locals<'m> {
         }
     }
 
+    /// Whether values of a format have digits to lose: in the narrowest there are none.
+    pub(super) fn has_any(format: Format) -> bool {
+        let mut all = FORMATS.iter();
+        all.any(|f| f.mantissa_bits() < format.mantissa_bits())
+    }
+
     /// Variables of a site: in the place of those from [`LOCAL`] on, parts of one array where functions are
     /// called with it.
     pub(super) fn variables(&self, entry: &Builder, slots: &mut [Value], sites: usize) {
@@ -138,15 +156,7 @@ impl<'m> Locals<'m> {
     /// The function that takes the error of one kind of operation in one format.
     fn function(&mut self, kind: Option<Opcode>, format: Format, operands: usize) -> Value {
         let m = self.m;
-        let what = match kind {
-            Some(Opcode::LLVMFAdd) => "add",
-            Some(Opcode::LLVMFSub) => "sub",
-            Some(Opcode::LLVMFMul) => "mul",
-            Some(Opcode::LLVMFDiv) => "div",
-            Some(_) => "fma",
-            None => "value",
-        };
-        let name = format!("__kerf_count_local_{what}_{format}");
+        let name = format!("__kerf_count_local_{}_{format}", name(kind));
         *self.functions.entry(name.clone()).or_insert_with(|| {
             let wide = m.float_ty(Format::F64);
             let mut params = vec![m.ptr_ty(0)];
@@ -174,11 +184,7 @@ impl<'m> Locals<'m> {
         slots: &[Value],
         sites: usize,
     ) {
-        // In the narrowest formats there is nothing to lose.
-        let narrowest = FORMATS
-            .iter()
-            .all(|f| f.mantissa_bits() >= format.mantissa_bits());
-        if narrowest || sites > MOST_SITES {
+        if !Locals::has_any(format) || sites > MOST_SITES {
             return;
         }
         for v in values(i) {

@@ -354,7 +354,7 @@ impl Comparison<'_> {
         }
         let clock = Instant::now();
         let reference = match self.job.reference {
-            true => Some(self.by_host(kept_before)?),
+            true => Some(self.by_host(kept_before, None)?),
             false => None,
         };
         spent.reference_s = clock.elapsed().as_secs_f64();
@@ -365,9 +365,15 @@ impl Comparison<'_> {
         Ok((outputs, reference.map(|r| r.info)))
     }
 
-    fn by_host(&self, kept_before: &mut Workshop) -> Result<Reference, JobError> {
+    /// The reference in this process's memory. `refused`: why device code cannot compute it, where that is known.
+    fn by_host(
+        &self,
+        kept_before: &mut Workshop,
+        refused: Option<Vec<String>>,
+    ) -> Result<Reference, JobError> {
         let code = kept_before.reference_code();
-        kept(self.job, self.own, self.program, self.inputs, code)
+        let of = (self.own, self.program);
+        kept(self.job, of, self.inputs, code, refused)
     }
 
     /// Compares outputs where they are. What device code cannot compute comes from the host once, and stays there too.
@@ -386,8 +392,8 @@ impl Comparison<'_> {
         let found = kept_before.resident()?.reference(job, own, program)?;
         let info = match found {
             Ok(info) => info,
-            Err(_) => {
-                let r = self.by_host(kept_before)?;
+            Err(why) => {
+                let r = self.by_host(kept_before, Some(why))?;
                 kept_before.resident()?.take(job, own, program, &r)?;
                 r.info
             }
@@ -399,7 +405,7 @@ impl Comparison<'_> {
             loaded: &measured.loaded,
         };
         let resident = kept_before.resident()?;
-        let outputs = resident.compare(self.session, &run)?;
+        let outputs = resident.compare(self.session, &run, job.scatter)?;
         resident.check_intact(self.session)?;
         spent.compare_s = clock.elapsed().as_secs_f64();
         Ok((outputs, Some(info)))

@@ -4,7 +4,7 @@
 //! inputs, the settings, the workload file, libdevice and this version. It carries the digest of its own
 //! content, so that half a file is no file.
 use super::report::ReferenceInfo;
-use super::shadowed::{Reference, ReferenceCode, ReferenceOutput, reference};
+use super::shadowed::{Reference, ReferenceCode, ReferenceOutput, by_host, reference};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_clang::sha256;
@@ -104,19 +104,23 @@ fn write(path: &Path, r: &Reference) -> std::io::Result<()> {
 /// The reference, out of the folder if it is there.
 pub(super) fn kept(
     job: &Job,
-    session: &WorkloadSession,
-    program: &Program,
+    (session, program): (&WorkloadSession, &Program),
     inputs: Option<&str>,
     code: &mut ReferenceCode,
+    refused: Option<Vec<String>>,
 ) -> Result<Reference, JobError> {
+    let compute = || match refused {
+        Some(why) => by_host(job, session, program, (code, why)),
+        None => reference(job, session, program, code),
+    };
     let (Some(dir), Some(inputs)) = (&job.references, inputs) else {
-        return reference(job, session, program, code);
+        return compute();
     };
     let path = dir.join(format!("{}.reference", key(job, session, program, inputs)));
     if let Some(r) = std::fs::read(&path).ok().and_then(|f| parse(&f)) {
         return Ok(r);
     }
-    let r = reference(job, session, program, code)?;
+    let r = compute()?;
     // A folder that cannot be written costs time, not correctness.
     let _ = write(&path, &r);
     Ok(r)

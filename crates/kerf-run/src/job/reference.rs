@@ -1,10 +1,10 @@
 //! An output against its reference, with the verdict.
 use super::report::{Output, OutputVerdict};
-use super::shadowed::{ReferenceOutput, scalars};
+use super::shadowed::ReferenceOutput;
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_num::metrics::{
-    CompareOptions, ErrorReport, ImageExtents, Integers, NanPairs, judge, ssim,
+    CompareOptions, ErrorReport, ImageExtents, Integers, NanPairs, judge, scatter, ssim,
 };
 use kerf_num::{Format, Metric};
 use kerf_workload::accept::Criterion;
@@ -54,10 +54,22 @@ impl<'a> OutputCriterion<'a> {
     }
 }
 
-fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
+/// A number of an output at a place.
+pub(super) fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
     let mut b = [0u8; 8];
     b[..f.bytes()].copy_from_slice(&bytes[at..at + f.bytes()]);
     f.decode(u64::from_le_bytes(b))
+}
+
+/// The floats of one format in the elements of an output, in order.
+fn float_values(b: &BufferSpec, bytes: &[u8], f: Format) -> Vec<f64> {
+    let one = b.elem.scalars();
+    let some = one.iter().filter(|(_, s)| format_of(*s) == Some(f));
+    let places: Vec<usize> = some.map(|(at, _)| *at).collect();
+    let elements = bytes.chunks_exact(b.elem.size().max(1));
+    elements
+        .flat_map(|e| places.iter().map(move |at| value_at(e, *at, f)))
+        .collect()
 }
 
 /// Compares an output with its reference, and decides on it.
@@ -69,16 +81,11 @@ pub(super) fn compare_output(
     reference: &ReferenceOutput,
     out: &mut Output,
 ) -> Result<(), JobError> {
-    let w = session.workload;
-    let all = scalars(w, buffer);
+    let spec = &session.workload.buffers[buffer];
     let mut reports = Vec::new();
     let asked = OutputCriterion::for_output(session, buffer);
     for (f, shadow) in &reference.1 {
-        let values: Vec<f64> = all
-            .iter()
-            .filter(|(_, s)| format_of(*s) == Some(*f))
-            .map(|(at, _)| value_at(got, *at, *f))
-            .collect();
+        let values = float_values(spec, got, *f);
         let options = asked.options(*f)?;
         let mut r = kerf_num::metrics::compare_with_quantiles(
             &values,
@@ -90,12 +97,11 @@ pub(super) fn compare_output(
         .map_err(|e| JobError::Input(e.to_string()))?;
         if job.scatter {
             // Where elements have several numbers, or numbers of several formats, places are of one row.
-            let shape = w.buffers[buffer].npy_shape();
-            out.scatter
-                .push(kerf_num::metrics::scatter(&values, shadow, r.floor, &shape));
+            let shape = spec.npy_shape();
+            out.scatter.push(scatter(&values, shadow, r.floor, &shape));
         }
         asked.set_peak(&mut r);
-        if let Some(image) = asked.image(values.len() / w.buffers[buffer].len.max(1)) {
+        if let Some(image) = asked.image(values.len() / spec.len.max(1)) {
             let exact: Vec<f64> = shadow.iter().map(|d| d.to_f64()).collect();
             r.ssim = ssim(&values, &exact, image, r.peak);
         }
@@ -103,10 +109,15 @@ pub(super) fn compare_output(
         reports.push(r);
     }
     let mut integers = Integers::default();
-    for (at, s) in all.iter().filter(|(_, s)| format_of(*s).is_none()) {
-        let bytes = *at..at + s.bytes();
-        integers.count += 1;
-        integers.mismatches += usize::from(got[bytes.clone()] != reference.0[bytes]);
+    let one = spec.elem.scalars();
+    let places: Vec<_> = one.iter().filter(|(_, s)| format_of(*s).is_none()).collect();
+    let size = spec.elem.size().max(1);
+    for (x, y) in got.chunks_exact(size).zip(reference.0.chunks_exact(size)) {
+        for (at, s) in &places {
+            let bytes = *at..at + s.bytes();
+            integers.count += 1;
+            integers.mismatches += usize::from(x[bytes.clone()] != y[bytes]);
+        }
     }
     out.integer_mismatches = (integers.count > 0).then_some(integers.mismatches);
     out.verdict = verdict(session, asked.criterion, &reports, integers)?;

@@ -2,7 +2,7 @@
 //!
 //! At full size nothing of an evaluation that grows with the problem is the processor's work: the reference is computed
 //! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
-use super::reference::{OutputCriterion, verdict};
+use super::reference::{OutputCriterion, value_at, verdict};
 use super::report::{Output, ReferenceInfo};
 use super::resident_inputs::{ResidentInputs, inputs_key};
 use super::shadowed::ReferenceOutput;
@@ -14,17 +14,20 @@ use crate::device_inputs::DeviceGenerator;
 use crate::run::{DeviceContents, FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
-use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
-use kerf_exec::shadow_space::{BufferScalars, ShadowExecutor};
+use kerf_exec::cuda::{CudaExecutor, DeviceMemory, read_device};
+use kerf_exec::shadow_space::{BufferScalars, ENTRY, ShadowExecutor, pairs};
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::program::Program;
 use kerf_num::Format;
-use kerf_num::metrics::{ErrorReport, Integers};
+use kerf_num::metrics::{ErrorReport, Integers, Scatter, ScatterBuilder};
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::workload::BufferSpec;
 
 /// References that are kept: the search's input, and those of validation in their turn.
 const KEPT: usize = 2;
+
+/// Elements of an output whose errors are looked at in one go.
+const SLICE: usize = 1 << 23;
 
 /// A program after its run, with its buffers.
 pub(super) struct RunOnDevice<'a> {
@@ -103,10 +106,10 @@ fn key(job: &Job, session: &WorkloadSession, program: &Program) -> String {
     )
 }
 
-/// Can outputs stay on the device? Those that are saved or drawn are read, and runs that measure energy change them.
+/// Can outputs stay on the device? Those that are saved are read, and runs that measure energy change them.
 pub(super) fn stays_on_device(job: &Job) -> bool {
     let on_gpu = job.device == Device::Cuda && job.reference_route == ReferenceRoute::Gpu;
-    on_gpu && job.reference && job.save.is_none() && !job.scatter && job.energy_s == 0.0
+    on_gpu && job.reference && job.save.is_none() && job.energy_s == 0.0
 }
 
 impl Resident {
@@ -261,6 +264,7 @@ impl Resident {
         &mut self,
         session: &WorkloadSession,
         run: &RunOnDevice,
+        scatter: bool,
     ) -> Result<Vec<Output>, JobError> {
         let Resident {
             comparer,
@@ -273,6 +277,7 @@ impl Resident {
         outputs
             .map(|(o, r)| {
                 let mut one = OutputOnDevice::new(comparer, session, run, o)?;
+                one.scatter = scatter;
                 one.compare(session, r)
             })
             .collect()
@@ -289,9 +294,9 @@ fn keep_output(
     let id = buffers.ids[buffers.binding[output]];
     let b = &session.workload.buffers[output];
     let bytes = b.bytes().unwrap_or(0);
-    let original = DeviceMemory::zeroed(bytes, &b.name)?;
-    let to = exec.adopt(&b.name, original.address(), bytes);
-    exec.copy(id, to)?;
+    // Not by the executor: its copies to memory without shadows are losses of the program's.
+    let address = exec.device_address(id).ok_or(ExecError::NoBuffer(output))?;
+    let original = DeviceMemory::copy_of(address, bytes, &b.name)?;
     let mut shadows = Vec::new();
     for (format, scalars) in scalars_by_format(b) {
         let bytes = 16 * scalars.len() * scalars[0].elements;
@@ -312,6 +317,8 @@ struct OutputOnDevice<'a> {
     /// Bytes of an element, and the format that its numbers are held in where that is not the workload's.
     element_bytes: usize,
     held: Option<(Format, Format)>,
+    /// How its errors are spread is looked at too.
+    scatter: bool,
 }
 
 impl<'a> OutputOnDevice<'a> {
@@ -333,6 +340,7 @@ impl<'a> OutputOnDevice<'a> {
             address: address.ok_or(ExecError::NoBuffer(at))?,
             element_bytes: held.map_or(spec.elem.size(), |h| h.bytes(spec.elem.size())),
             held: held.map(|h| (h.from, h.to)),
+            scatter: false,
         })
     }
 
@@ -348,6 +356,32 @@ impl<'a> OutputOnDevice<'a> {
         let all = self.spec.elem.scalars();
         let some = all.iter().filter(|(_, s)| format_of(*s).is_none());
         some.map(|(at, s)| (*at, s.bytes())).collect()
+    }
+
+    /// How the errors of the numbers at some offsets of the elements are spread. The host looks at them, slice by slice.
+    fn spread(
+        &self,
+        offsets: &[usize],
+        format: Format,
+        shadows: &DeviceMemory,
+        floor: f64,
+    ) -> Result<Scatter, JobError> {
+        let (numbers, stored) = (offsets.len(), self.held.map_or(format, |(_, to)| to));
+        let (len, size) = (self.spec.len, self.element_bytes);
+        let mut all = ScatterBuilder::new(numbers * len, floor, &self.spec.npy_shape());
+        for first in (0..len).step_by(SLICE) {
+            let elements = SLICE.min(len - first);
+            let bytes = read_device(self.address + (first * size) as u64, elements * size)?;
+            let (from, entries) = (ENTRY * numbers * first, ENTRY * numbers * elements);
+            let exact = read_device(shadows.address() + from as u64, entries)?;
+            all.add(numbers * elements, |part| {
+                let place = |k: usize| k / numbers * size + offsets[k % numbers];
+                let values = part.clone().map(|k| value_at(&bytes, place(k), stored));
+                let exact = &exact[ENTRY * part.start..ENTRY * part.end];
+                (values.collect(), pairs(exact))
+            });
+        }
+        Ok(all.finish())
     }
 
     fn compare(
@@ -380,6 +414,10 @@ impl<'a> OutputOnDevice<'a> {
             compared.set_peak(&mut report);
             if let Some(image) = compared.image(offsets.len()) {
                 report.ssim = self.comparer.ssim(&values, *format, image, &report)?;
+            }
+            if self.scatter {
+                out.scatter
+                    .push(self.spread(&offsets, *format, shadows, report.floor)?);
             }
             out.push_report(*format, &report)?;
             reports.push(report);

@@ -302,7 +302,7 @@ fn read_output<E: ShadowExecutor>(
 }
 
 /// The reference by functions of the CPU executor, which also find floats that travel as integers.
-fn by_host(
+pub(super) fn by_host(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
