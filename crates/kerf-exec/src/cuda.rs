@@ -83,6 +83,8 @@ struct Buffer {
     bytes: usize,
     name: String,
     owned: bool,
+    /// Memory of others with what it was filled from, where it was.
+    source: Option<u64>,
 }
 
 /// The CUDA executor with one loaded program.
@@ -227,6 +229,7 @@ impl Executor for CudaExecutor {
             bytes,
             name: name.into(),
             owned: carved.is_none(),
+            source: None,
         });
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -254,6 +257,7 @@ impl Executor for CudaExecutor {
             bytes,
             name: symbol.into(),
             owned: false,
+            source: None,
         });
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -268,6 +272,8 @@ impl Executor for CudaExecutor {
             });
         }
         driver::to_device(b.address, data)?;
+        self.buffers[id.0].source = None;
+        let b = &self.buffers[id.0];
         match &self.entries {
             Some(e) => e.written(b.address, data.len()),
             None => Ok(()),
@@ -289,6 +295,7 @@ impl Executor for CudaExecutor {
                 want: data.len(),
             });
         }
+        self.buffers[id.0].source = None;
         // Clearing goes on after the call: what is written meanwhile would be lost.
         if std::mem::take(&mut self.cleared) {
             self.stop.record()?;
@@ -350,14 +357,18 @@ impl Executor for CudaExecutor {
         let mut before = self.recording.take().map_or_else(Vec::new, |r| r.kept);
         let mut kept = Vec::new();
         for b in &self.buffers {
-            let mine = |k: &KeptContents| (k.buffer, k.bytes) == (b.address, b.bytes);
+            let mine = |k: &KeptContents| k.owned && (k.buffer, k.bytes) == (b.address, b.bytes);
             if let Some(at) = before.iter().position(mine) {
                 let k = before.swap_remove(at);
                 driver::on_device(k.copy, k.buffer, k.bytes)?;
                 kept.push(k);
                 continue;
             }
-            match KeptContents::new(b.address, b.bytes, &b.name) {
+            let k = match b.source {
+                Some(copy) => Ok(KeptContents::elsewhere(b.address, copy, b.bytes)),
+                None => KeptContents::new(b.address, b.bytes, &b.name),
+            };
+            match k {
                 Ok(k) => kept.push(k),
                 Err(ExecError::Memory(_)) => return Ok(false),
                 Err(e) => return Err(e),
@@ -431,6 +442,8 @@ impl Executor for CudaExecutor {
     fn write_from_device(&mut self, id: BufferId, address: u64) -> Result<(), ExecError> {
         let b = self.slot(id)?;
         driver::on_device(b.address, address, b.bytes)?;
+        self.buffers[id.0].source = Some(address);
+        let b = &self.buffers[id.0];
         match &self.entries {
             Some(e) => e.written(b.address, b.bytes),
             None => Ok(()),
@@ -482,6 +495,7 @@ impl CudaExecutor {
             bytes,
             name: name.into(),
             owned: false,
+            source: None,
         });
         BufferId(self.buffers.len() - 1)
     }
@@ -493,5 +507,9 @@ impl CudaExecutor {
     /// Compute capability of a device, e.g. 90.
     pub fn capability(ordinal: i32) -> Result<i32, ExecError> {
         DriverContext::capability_at(ordinal)
+    }
+    /// Bytes of memory of a device.
+    pub fn memory(ordinal: i32) -> Result<usize, ExecError> {
+        DriverContext::memory_at(ordinal)
     }
 }

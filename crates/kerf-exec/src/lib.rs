@@ -292,7 +292,7 @@ pub trait Executor {
     fn device_address(&self, _id: BufferId) -> Option<u64> {
         None
     }
-    /// Fills a buffer from memory of the same GPU.
+    /// Fills a buffer from memory of the same GPU, which has to stay as it is: recordings start from it.
     fn write_from_device(&mut self, id: BufferId, _address: u64) -> Result<(), ExecError> {
         Err(ExecError::NoBuffer(id.0))
     }

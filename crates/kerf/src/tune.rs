@@ -336,7 +336,8 @@ fn request(
         },
         limit: Duration::from_secs_f64(a.timeout),
         workers: match (a.device, a.workers) {
-            (DeviceArg::Cuda, n) => n.max(1),
+            // While one measures, another makes code.
+            (DeviceArg::Cuda, 0) => (cores(0) / 2).clamp(1, 2),
             (_, n) => cores(n),
         },
         program: worker_program()?,

@@ -117,6 +117,20 @@ impl DriverContext {
         DriverContext::capability_of(DriverContext::device(ordinal)?)
     }
 
+    /// Bytes of memory of a device.
+    pub fn memory_at(ordinal: i32) -> Result<usize, ExecError> {
+        DriverContext::memory_of(DriverContext::device(ordinal)?)
+    }
+
+    fn memory_of(device: sys::CUdevice) -> Result<usize, ExecError> {
+        let mut memory = 0;
+        // SAFETY: the out pointer is valid.
+        check("reading the memory's size", unsafe {
+            sys::cuDeviceTotalMem_v2(&mut memory, device)
+        })?;
+        Ok(memory)
+    }
+
     /// Initialises the driver and makes the context current.
     pub fn new(ordinal: i32) -> Result<DriverContext, ExecError> {
         let device = DriverContext::device(ordinal)?;
@@ -193,11 +207,7 @@ impl DriverContext {
             })
             .map(|()| v as u32)
         };
-        let mut memory = 0;
-        // SAFETY: the out pointer is valid.
-        check("reading the memory's size", unsafe {
-            sys::cuDeviceTotalMem_v2(&mut memory, self.device)
-        })?;
+        let memory = DriverContext::memory_of(self.device)?;
         Ok(Attributes {
             sms: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_sm: get(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,

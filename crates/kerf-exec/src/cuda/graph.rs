@@ -12,6 +12,8 @@ pub struct KeptContents {
     pub copy: u64,
     /// Bytes.
     pub bytes: usize,
+    /// The copy is this one's own.
+    pub owned: bool,
 }
 
 impl KeptContents {
@@ -22,15 +24,28 @@ impl KeptContents {
             buffer,
             copy,
             bytes,
+            owned: true,
         };
         on_device(copy, buffer, bytes)?;
         Ok(k)
+    }
+
+    /// What is in a buffer now, where it also is.
+    pub fn elsewhere(buffer: u64, copy: u64, bytes: usize) -> KeptContents {
+        KeptContents {
+            buffer,
+            copy,
+            bytes,
+            owned: false,
+        }
     }
 }
 
 impl Drop for KeptContents {
     fn drop(&mut self) {
-        super::driver::free(self.copy);
+        if self.owned {
+            super::driver::free(self.copy);
+        }
     }
 }
 

@@ -106,13 +106,7 @@ fn flush_site(m: &Module, device: CountDevice) -> Value {
 
 /// Of a function whose first parameter is an address: a thread's own numbers, joined over the warp in its first lane and
 /// zero in others, where all lanes are here and have the same address; as they are elsewhere.
-fn joined_in_warp(
-    m: &Module,
-    f: Value,
-    b: &Builder,
-    joins: &[Join],
-    own: &[Value],
-) -> Vec<Value> {
+fn joined_in_warp(m: &Module, f: Value, b: &Builder, joins: &[Join], own: &[Value]) -> Vec<Value> {
     let args = f.params();
     // Lanes that came from different calls must not be taken for one.
     f.add_enum_attr("convergent");

@@ -110,7 +110,10 @@ pub(super) fn compare_output(
     }
     let mut integers = Integers::default();
     let one = spec.elem.scalars();
-    let places: Vec<_> = one.iter().filter(|(_, s)| format_of(*s).is_none()).collect();
+    let places: Vec<_> = one
+        .iter()
+        .filter(|(_, s)| format_of(*s).is_none())
+        .collect();
     let size = spec.elem.size().max(1);
     for (x, y) in got.chunks_exact(size).zip(reference.0.chunks_exact(size)) {
         for (at, s) in &places {

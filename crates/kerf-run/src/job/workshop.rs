@@ -1,6 +1,7 @@
 //! What one job leaves for the next in the same process.
 use super::baseline::{Baseline, JobContents};
 use super::finished::Libdevice;
+use super::measured::alone;
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
 use super::shadowed::ReferenceCode;
@@ -51,6 +52,8 @@ impl Workshop {
         session: &WorkloadSession,
     ) -> Result<JobContents, JobError> {
         if stays_on_device(job) {
+            // What makes and converts inputs would be in others' times.
+            let _turn = alone(job)?;
             let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
                 let held = resident.held(session, &own)?;

@@ -19,10 +19,11 @@ use crate::store::{self, Store};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_clang::compile::Toolchain;
+use kerf_exec::cuda::CudaExecutor;
 use kerf_files::FolderLock;
 use kerf_predict::cost::{self, CostError};
 use kerf_run::job::{Device, Job, ProgramCounts};
-use kerf_run::memory::MemoryNeed;
+use kerf_run::memory::{MemoryNeed, arena_bytes};
 use kerf_search::{Problem, Search};
 use serde_json::json;
 use std::path::Path;
@@ -278,13 +279,24 @@ pub(super) struct Workers {
     pub count: usize,
 }
 
+/// Times the memory of a workload's buffers that a worker may take on a GPU: inputs and references that are kept, the program
+/// as it is, the plan's, and shadows.
+const ON_DEVICE: usize = 20;
+
 impl Workers {
     pub fn new(request: &TuneRequest, subject: &Subject) -> Workers {
         let need = MemoryNeed::for_workload(&subject.workload, true);
         let each = need.on_host(request.job.device == Device::Cpu).max(1);
-        let fit = (kerf_exec::cpu::available_memory() / each).max(1);
+        let on_host = kerf_exec::cpu::available_memory() / each;
+        let on_device = match request.job.device {
+            Device::Cuda => {
+                let each = ON_DEVICE.saturating_mul(arena_bytes(&subject.workload));
+                CudaExecutor::memory(request.job.ordinal).map_or(usize::MAX, |m| m / each.max(1))
+            }
+            Device::Cpu => usize::MAX,
+        };
         Workers {
-            count: fit.min(request.workers),
+            count: on_host.min(on_device).clamp(1, request.workers.max(1)),
         }
     }
 
