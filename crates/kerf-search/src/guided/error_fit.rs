@@ -101,29 +101,4 @@ impl ErrorFit {
             + d.own * d.own * own
             + near
     }
-
-    /// Contributions after the corrections that `alpha` stands for.
-    pub fn correction(&self, views: &[View], alpha: &[f64], prior: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let d = &self.deviations;
-        let levels = prior.iter().map(Vec::len).max().unwrap_or(0);
-        let mut common = 0.0;
-        let mut level = vec![0.0; levels];
-        let mut variable = vec![0.0; prior.len()];
-        let mut own: Vec<Vec<f64>> = prior.iter().map(|p| vec![0.0; p.len()]).collect();
-        for (v, alpha) in views.iter().zip(alpha) {
-            for &(i, l, s) in &v.shares {
-                let x = s * alpha;
-                common += d.common * d.common * x;
-                level[l as usize] += d.level * d.level * x;
-                variable[i] += d.variable * d.variable * x;
-                own[i][l as usize] += d.own * d.own * x;
-            }
-        }
-        for (i, (own, prior)) in own.iter_mut().zip(prior).enumerate() {
-            for (l, (x, p)) in own.iter_mut().zip(prior).enumerate() {
-                *x += p + common + level[l] + variable[i];
-            }
-        }
-        own
-    }
 }

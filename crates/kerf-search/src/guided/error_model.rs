@@ -8,7 +8,9 @@
 //! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
 use super::error_fit::{Deviations, ErrorFit, View, alike};
-use super::linear::{Cholesky, dot, normal_cdf};
+use super::error_fitting::{FitStart, Fitting, Observed};
+use super::lanes::LANES;
+use super::linear::{dot, normal_cdf};
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::Search;
@@ -39,9 +41,6 @@ const KEPT: usize = 8;
 /// is a fit of its own.
 const STARTS: [(usize, usize); 2] = [(32, 3), (100, 1)];
 
-/// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
-const ITERATIONS: usize = 20;
-
 /// With sensitivities.
 const INFORMED: Deviations = Deviations {
     common: 0.5,
@@ -61,17 +60,6 @@ const BLIND: Deviations = Deviations {
     interplay: 0.3,
     noise: 0.005,
 };
-
-/// Where an error is only known to be too large: it is taken as at least this far beyond the tolerance,
-/// and no nearer than this, both as logarithms.
-const BEYOND: f64 = 1.0;
-
-/// One run.
-struct Observed {
-    assignment: Vec<u8>,
-    /// Logarithm of its error; none if it failed or gave no numbers.
-    log: Option<f64>,
-}
 
 /// The model.
 pub struct ErrorModel<'p> {
@@ -147,6 +135,7 @@ impl<'p> ErrorModel<'p> {
         let ran = all.iter().filter(|e| e.assignment.iter().any(|l| *l > 0));
         let observed = ran.map(|e| Observed {
             assignment: e.assignment.clone(),
+            offset: self.offset(&e.assignment),
             log: match e.outcome {
                 Outcome::Ran { error, .. } if error.is_finite() => {
                     Some(error.max(1e-300).ln().max(self.own))
@@ -159,21 +148,13 @@ impl<'p> ErrorModel<'p> {
     }
 
     fn fit(&mut self) {
-        let mut rng = Rng::new(self.search.seed ^ self.observed.len() as u64);
-        let few = STARTS.iter().find(|s| self.prior.len() <= s.0);
-        let starts = few.filter(|_| self.observed.len() > 1).map_or(0, |s| s.1);
-        let mut fits = Vec::new();
-        for (norm, weight) in NORMS {
-            for (interplay, also) in INTERPLAY {
-                for start in 0..=starts {
-                    let from = match start {
-                        0 => self.prior.clone(),
-                        _ => self.start(&mut rng),
-                    };
-                    let (fit, evidence) = self.fit_one(norm, interplay, from);
-                    fits.push((fit, evidence + f64::ln(weight * also)));
-                }
-            }
+        let starts = self.fit_starts();
+        let ends = (self.tolerance, self.own);
+        let fitting = Fitting::new(ends, &self.prior, self.deviations, &self.observed);
+        let mut fits: Vec<(ErrorFit, f64)> = Vec::new();
+        for some in starts.chunks(LANES) {
+            let found = fitting.fit(some).into_iter().zip(some);
+            fits.extend(found.map(|((fit, evidence), start)| (fit, evidence + start.weight)));
         }
         fits.sort_by(|x, y| y.1.total_cmp(&x.1));
         fits.truncate(KEPT);
@@ -190,6 +171,30 @@ impl<'p> ErrorModel<'p> {
         self.fits.iter_mut().for_each(|f| f.weight /= total);
     }
 
+    /// Each norm with each interplay, from the predictions and at random.
+    fn fit_starts(&self) -> Vec<FitStart> {
+        let mut rng = Rng::new(self.search.seed ^ self.observed.len() as u64);
+        let few = STARTS.iter().find(|s| self.prior.len() <= s.0);
+        let starts = few.filter(|_| self.observed.len() > 1).map_or(0, |s| s.1);
+        let mut out = Vec::new();
+        for (norm, weight) in NORMS {
+            for (interplay, also) in INTERPLAY {
+                for start in 0..=starts {
+                    out.push(FitStart {
+                        norm,
+                        interplay,
+                        weight: f64::ln(weight * also),
+                        logs: match start {
+                            0 => self.prior.clone(),
+                            _ => self.start(&mut rng),
+                        },
+                    });
+                }
+            }
+        }
+        out
+    }
+
     /// Contributions as they might be.
     fn start(&self, rng: &mut Rng) -> Vec<Vec<f64>> {
         let each = self.prior.iter().map(|levels| {
@@ -197,99 +202,6 @@ impl<'p> ErrorModel<'p> {
             levels.iter().map(|x| x + moved).collect()
         });
         each.collect()
-    }
-
-    /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
-    fn fit_one(&self, norm: f64, interplay: f64, from: Vec<Vec<f64>>) -> (ErrorFit, f64) {
-        let mut fit = ErrorFit {
-            norm,
-            deviations: Deviations {
-                interplay,
-                ..self.deviations
-            },
-            logs: from,
-            views: Vec::new(),
-            factor: Cholesky::default(),
-            alpha: Vec::new(),
-            weight: 0.0,
-        };
-        let mut evidence = 0.0;
-        for round in 0..ITERATIONS {
-            let views: Vec<View> = self
-                .observed
-                .iter()
-                .map(|o| self.view(&fit, &o.assignment))
-                .collect();
-            let residuals: Vec<f64> = self
-                .observed
-                .iter()
-                .zip(&views)
-                .map(|(o, v)| {
-                    let expected = v.log + self.offset(&o.assignment);
-                    // What is expected to be too large explains a failure as it is.
-                    let y = o.log.unwrap_or(expected.max(self.tolerance + BEYOND));
-                    let moved = v.shares.iter().map(|&(i, l, s)| {
-                        s * (fit.logs[i][l as usize] - self.prior[i][l as usize])
-                    });
-                    y - expected + moved.sum::<f64>()
-                })
-                .collect();
-            let factor = Cholesky::from_elements(views.len(), |i, j| {
-                let (a, b) = (&self.observed[i], &self.observed[j]);
-                let noise = match (i == j, a.log) {
-                    (false, _) => 0.0,
-                    (true, Some(_)) => fit.deviations.noise,
-                    (true, None) => BEYOND,
-                };
-                fit.covariance(&a.assignment, &views[i], &b.assignment, &views[j]) + noise * noise
-            });
-            let alpha = factor.solve(&residuals);
-            evidence = -0.5 * (dot(&alpha, &residuals) + factor.log_det());
-            let moved = fit.correction(&views, &alpha, &self.prior);
-            (fit.views, fit.factor, fit.alpha) = (views, factor, alpha);
-            if round + 1 == ITERATIONS {
-                evidence -= self.bend(&fit, moved);
-                break;
-            }
-            // A full step overshoots where shares change along it.
-            let step = if round < 8 { 0.6 } else { 0.4 };
-            let mut far: f64 = 0.0;
-            for (now, target) in fit.logs.iter_mut().zip(&moved) {
-                for (x, t) in now.iter_mut().zip(target) {
-                    far = far.max((*t - *x).abs());
-                    *x += step * (*t - *x);
-                }
-            }
-            if far < 3e-3 {
-                break;
-            }
-        }
-        (fit, evidence)
-    }
-
-    /// How much less probable the runs are than the evidence says, because the iteration did not come to an
-    /// end: the error of the straight continuation to where it was going.
-    fn bend(&self, fit: &ErrorFit, moved: Vec<Vec<f64>>) -> f64 {
-        let there = ErrorFit {
-            norm: fit.norm,
-            deviations: fit.deviations,
-            logs: moved,
-            views: Vec::new(),
-            factor: Cholesky::default(),
-            alpha: Vec::new(),
-            weight: 0.0,
-        };
-        let d = fit.deviations;
-        let variance = d.interplay * d.interplay + d.noise * d.noise;
-        let each = self.observed.iter().zip(&fit.views).map(|(o, v)| {
-            let go = |&(i, l, s): &(usize, u8, f64)| {
-                s * (there.logs[i][l as usize] - fit.logs[i][l as usize])
-            };
-            let straight = v.log + v.shares.iter().map(go).sum::<f64>();
-            let error = self.view(&there, &o.assignment).log - straight;
-            0.5 * error * error / variance
-        });
-        each.sum()
     }
 
     fn view(&self, fit: &ErrorFit, a: &[u8]) -> View {

@@ -1,4 +1,5 @@
 //! The little linear algebra that regression with few observations needs.
+use super::lanes::F64Lanes;
 
 /// A symmetric positive definite matrix as its lower triangular factor, row by row.
 #[derive(Debug, Clone, Default)]
@@ -10,10 +11,20 @@ impl Cholesky {
     /// Adds a row and column to the matrix: its part below the diagonal, and the diagonal element.
     pub fn push(&mut self, below: &[f64], diagonal: f64) {
         let mut row = self.forward(below);
-        let rest = diagonal - row.iter().map(|x| x * x).sum::<f64>();
-        // Rounding can leave less than nothing where a row nearly repeats others.
-        row.push(rest.max(1e-12 * diagonal.abs().max(1e-12)).sqrt());
+        let squares = row.iter().map(|x| x * x).sum::<f64>();
+        row.push(Cholesky::last_of_row(diagonal, squares));
         self.rows.push(row);
+    }
+    /// The element of the factor on its diagonal, by that of the matrix and the squares of those before it.
+    #[inline(always)]
+    pub fn last_of_row(diagonal: f64, squares: f64) -> f64 {
+        let rest = diagonal - squares;
+        // Rounding can leave less than nothing where a row nearly repeats others.
+        rest.max(1e-12 * diagonal.abs().max(1e-12)).sqrt()
+    }
+    /// By the rows of the factor.
+    pub fn from_rows(rows: Vec<Vec<f64>>) -> Cholesky {
+        Cholesky { rows }
     }
     /// Factors a matrix given by its elements on and below the diagonal.
     pub fn from_elements(n: usize, element: impl Fn(usize, usize) -> f64) -> Cholesky {
@@ -32,6 +43,22 @@ impl Cholesky {
             x.push((b - known) / row[x.len()]);
         }
         x
+    }
+    /// Solves L x = b for as many b as there are lanes; gives the sum of the squares of each x.
+    pub fn forward_squares(&self, b: &[F64Lanes]) -> F64Lanes {
+        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len());
+        let mut squares = F64Lanes::ZERO;
+        for (row, b) in self.rows.iter().zip(b) {
+            let mut known = F64Lanes::ZERO;
+            for (l, x) in row.iter().zip(&x) {
+                known.add_scaled(x, *l);
+            }
+            let diagonal = row[x.len()];
+            let at = F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal);
+            squares.add_product(&at, &at);
+            x.push(at);
+        }
+        squares
     }
     /// Solves L L^T x = b.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
@@ -53,6 +80,65 @@ impl Cholesky {
     /// The last row of the factor.
     pub fn last(&self) -> &[f64] {
         self.rows.last().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// As many matrices of the same size as there are lanes, each as [`Cholesky`] has it.
+#[derive(Debug, Clone, Default)]
+pub struct LaneCholesky {
+    rows: Vec<Vec<F64Lanes>>,
+}
+
+impl LaneCholesky {
+    /// Factors matrices given by their elements on and below the diagonal.
+    pub fn from_elements(n: usize, element: impl Fn(usize, usize) -> F64Lanes) -> LaneCholesky {
+        let mut c = LaneCholesky::default();
+        for i in 0..n {
+            let below: Vec<F64Lanes> = (0..i).map(|j| element(i, j)).collect();
+            let mut row = c.forward(&below);
+            let mut squares = F64Lanes::ZERO;
+            row.iter().for_each(|x| squares.add_product(x, x));
+            let diagonal = element(i, i);
+            row.push(F64Lanes::each(|k| {
+                Cholesky::last_of_row(diagonal.0[k], squares.0[k])
+            }));
+            c.rows.push(row);
+        }
+        c
+    }
+
+    /// Solves L x = b.
+    fn forward(&self, b: &[F64Lanes]) -> Vec<F64Lanes> {
+        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len() + 1);
+        for (row, b) in self.rows.iter().zip(b) {
+            let mut known = F64Lanes::ZERO;
+            for (l, x) in row.iter().zip(&x) {
+                known.add_product(l, x);
+            }
+            let diagonal = row[x.len()];
+            x.push(F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal.0[k]));
+        }
+        x
+    }
+
+    /// Solves L L^T x = b.
+    pub fn solve(&self, b: &[F64Lanes]) -> Vec<F64Lanes> {
+        let mut x = self.forward(b);
+        for i in (0..x.len()).rev() {
+            let diagonal = self.rows[i][i];
+            let at = F64Lanes::each(|k| x[i].0[k] / diagonal.0[k]);
+            x[i] = at;
+            for (above, l) in x[..i].iter_mut().zip(&self.rows[i]) {
+                *above = *above - *l * at;
+            }
+        }
+        x
+    }
+
+    /// The matrix of one lane.
+    pub fn lane(&self, k: usize) -> Cholesky {
+        let row = |r: &Vec<F64Lanes>| r.iter().map(|l| l.0[k]).collect();
+        Cholesky::from_rows(self.rows.iter().map(row).collect())
     }
 }
 
