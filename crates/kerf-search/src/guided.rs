@@ -10,4 +10,5 @@ pub mod knapsack;
 pub mod lanes;
 pub mod linear;
 pub mod propose;
+mod time_belief;
 pub mod time_model;

@@ -319,7 +319,7 @@ impl<'m> Fitting<'m> {
         let evidence = -0.5 * (dot(&alpha, &residuals) + factor.log_det());
         let views = self.observed.iter().zip(&now.views).map(|(o, v)| {
             let shares = lowered(&o.assignment).map(|(i, l)| (i, l as u8, v.shares[i].0[k]));
-            View::new(v.log.0[k], shares.collect())
+            View::new(shares.collect())
         });
         let fit = ErrorFit {
             norm: state.norm.0[k],

@@ -7,10 +7,10 @@
 //! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
 //! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
-use super::error_fit::{Deviations, ErrorFit, View, alike};
+use super::error_fit::{Deviations, ErrorBatch, ErrorFit, KeptFit};
 use super::error_fitting::{FitStart, Fitting, Observed};
-use super::lanes::LANES;
-use super::linear::{dot, normal_cdf};
+use super::lanes::{F64Lanes, LANES, LevelRows};
+use super::linear::normal_cdf;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::Search;
@@ -71,7 +71,8 @@ pub struct ErrorModel<'p> {
     prior: Vec<Vec<f64>>,
     deviations: Deviations,
     observed: Vec<Observed>,
-    fits: Vec<ErrorFit>,
+    fits: Vec<KeptFit>,
+    rows: LevelRows,
 }
 
 impl<'p> ErrorModel<'p> {
@@ -116,6 +117,7 @@ impl<'p> ErrorModel<'p> {
             tolerance,
             own,
             prior: prior.collect(),
+            rows: LevelRows::new(problem.variables.iter().map(|v| v.levels.len())),
             deviations: if known.is_empty() { BLIND } else { INFORMED },
             observed: Vec::new(),
             fits: Vec::new(),
@@ -166,9 +168,10 @@ impl<'p> ErrorModel<'p> {
                 ..f
             })
             .filter(|f| f.weight >= DROPPED)
+            .map(|f| KeptFit::new(f, self.own))
             .collect();
-        let total: f64 = self.fits.iter().map(|f| f.weight).sum();
-        self.fits.iter_mut().for_each(|f| f.weight /= total);
+        let total: f64 = self.fits.iter().map(|f| f.fit.weight).sum();
+        self.fits.iter_mut().for_each(|f| f.fit.weight /= total);
     }
 
     /// Each norm with each interplay, from the predictions and at random.
@@ -204,24 +207,6 @@ impl<'p> ErrorModel<'p> {
         each.collect()
     }
 
-    fn view(&self, fit: &ErrorFit, a: &[u8]) -> View {
-        let p = fit.norm;
-        let lowered = a.iter().enumerate().filter(|(_, l)| **l > 0);
-        let terms: Vec<(usize, u8, f64)> = lowered
-            .map(|(i, l)| (i, *l, p * fit.logs[i][*l as usize]))
-            .collect();
-        let top = terms.iter().map(|t| t.2).fold(p * self.own, f64::max);
-        let parts: Vec<f64> = terms.iter().map(|t| (t.2 - top).exp()).collect();
-        let sum: f64 = parts.iter().sum::<f64>() + (p * self.own - top).exp();
-        let shares = terms.iter().zip(&parts);
-        View::new(
-            (top + sum.ln()) / p,
-            shares
-                .map(|((i, l, _), part)| (*i, *l, part / sum))
-                .collect(),
-        )
-    }
-
     /// What the caller's model says of the whole beyond what it said of the parts.
     fn offset(&self, a: &[u8]) -> f64 {
         let lowered = a.iter().filter(|l| **l > 0).count();
@@ -238,51 +223,51 @@ impl<'p> ErrorModel<'p> {
         }
     }
 
-    /// Mean and deviation of the logarithm of the error under one fit.
-    fn predict_by(&self, fit: &ErrorFit, a: &[u8]) -> (f64, f64) {
-        let view = self.view(fit, a);
-        let mut k = Vec::with_capacity(self.observed.len());
-        let mut deviation = 0.0;
-        let interplay = fit.deviations.interplay * fit.deviations.interplay;
-        for ((o, v), alpha) in self.observed.iter().zip(&fit.views).zip(&fit.alpha) {
-            let b = &o.assignment;
-            let near = interplay * alike(a, b);
-            deviation += near * alpha;
-            k.push(fit.covariance_with(&view, v, near));
+    /// Mean and deviation of the logarithm of the errors under each fit.
+    fn predictions(&self, batch: [&[u8]; LANES]) -> Vec<(F64Lanes, F64Lanes)> {
+        let mut offset = F64Lanes::ZERO;
+        for k in 0..LANES {
+            // Where there are fewer assignments than lanes, the last one is in all that are left.
+            offset.0[k] = match k > 0 && batch[k] == batch[k - 1] {
+                true => offset.0[k - 1],
+                false => self.offset(batch[k]),
+            };
         }
-        let half = fit.factor.forward(&k);
-        let variance = fit.covariance(a, &view, a, &view) - dot(&half, &half);
-        let mean = view.log + self.offset(a) + deviation;
-        (mean, variance.max(1e-6).sqrt())
+        let runs = self.observed.iter().map(|o| o.assignment.as_slice());
+        let batch = ErrorBatch::new(batch, runs, offset);
+        let each = self.fits.iter();
+        each.map(|f| f.predict(&self.rows, &batch)).collect()
     }
 
     /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
     /// of `doubt`.
     pub fn passes(&self, a: &[u8], doubt: f64) -> f64 {
-        if a.iter().all(|l| *l == 0) {
-            return if self.own <= self.tolerance { 1.0 } else { 0.0 };
+        self.passes_each([a; LANES], doubt).0[0]
+    }
+
+    /// The same of several.
+    pub fn passes_each(&self, batch: [&[u8]; LANES], doubt: f64) -> F64Lanes {
+        let mut sum = F64Lanes::ZERO;
+        for (f, (mean, sd)) in self.fits.iter().zip(self.predictions(batch)) {
+            let each = F64Lanes::each(|k| {
+                f.fit.weight * normal_cdf((self.tolerance - mean.0[k]) / (doubt * sd.0[k]))
+            });
+            sum = sum + each;
         }
-        let each = self.fits.iter().map(|f| {
-            let (mean, sd) = self.predict_by(f, a);
-            f.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
-        });
-        each.sum()
+        let as_it_is = if self.own <= self.tolerance { 1.0 } else { 0.0 };
+        F64Lanes::each(|k| match batch[k].iter().all(|l| *l == 0) {
+            true => as_it_is,
+            false => sum.0[k],
+        })
     }
 
     /// Predicted error, its logarithm's mean and deviation over all fits.
     pub fn predict(&self, a: &[u8]) -> (f64, f64) {
-        let each: Vec<(f64, f64, f64)> = self
-            .fits
-            .iter()
-            .map(|f| {
-                let (m, s) = self.predict_by(f, a);
-                (f.weight, m, s)
-            })
-            .collect();
-        let mean: f64 = each.iter().map(|(w, m, _)| w * m).sum();
-        let var: f64 = each
-            .iter()
-            .map(|(w, m, s)| w * (s * s + (m - mean).powi(2)))
+        let found = self.predictions([a; LANES]);
+        let each = || self.fits.iter().zip(&found);
+        let mean: f64 = each().map(|(f, (m, _))| f.fit.weight * m.0[0]).sum();
+        let var: f64 = each()
+            .map(|(f, (m, s))| f.fit.weight * (s.0[0] * s.0[0] + (m.0[0] - mean).powi(2)))
             .sum();
         (mean, var.sqrt())
     }
@@ -291,7 +276,7 @@ impl<'p> ErrorModel<'p> {
     /// level, for each norm that is left; and the norm.
     pub fn weights(&self) -> Vec<(f64, Vec<Vec<f64>>)> {
         let mut out: Vec<(f64, Vec<Vec<f64>>)> = Vec::new();
-        for f in &self.fits {
+        for f in self.fits.iter().map(|f| &f.fit) {
             if out.iter().any(|(p, _)| *p == f.norm) {
                 continue;
             }

@@ -26,6 +26,18 @@ impl Cholesky {
     pub fn from_rows(rows: Vec<Vec<f64>>) -> Cholesky {
         Cholesky { rows }
     }
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+    /// Drops all rows and columns but the first ones.
+    pub fn truncate(&mut self, n: usize) {
+        self.rows.truncate(n);
+    }
     /// Factors a matrix given by its elements on and below the diagonal.
     pub fn from_elements(n: usize, element: impl Fn(usize, usize) -> f64) -> Cholesky {
         let mut c = Cholesky::default();
