@@ -220,8 +220,11 @@ impl KeptFit {
             deviation.add_scaled(&near, *alpha);
             let (mut variable, mut own, mut level) =
                 (F64Lanes::ZERO, F64Lanes::ZERO, F64Lanes::ZERO);
-            for &(i, l, s) in &v.shares {
+            // Apart, so that each sum stays in registers.
+            for &(i, _, s) in &v.shares {
                 variable.add_scaled(&shares.variables[i], s);
+            }
+            for &(i, l, s) in &v.shares {
                 own.add_scaled(&shares.levels_of[rows.at(i, l)], s);
             }
             for (x, y) in shares.levels.iter().zip(&v.levels) {

@@ -13,8 +13,11 @@ use super::lanes::{F64Lanes, LANES, LevelRows};
 use super::linear::normal_cdf;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
-use crate::problem::Search;
+use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
+use std::array::from_fn;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Norms, with their weights before any run.
 const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (16.0, 0.3)];
@@ -72,6 +75,8 @@ pub struct ErrorModel<'p> {
     deviations: Deviations,
     observed: Vec<Observed>,
     fits: Vec<KeptFit>,
+    /// What was predicted since the last run: the mean and deviation of each fit. A proposal asks more than once.
+    told: RefCell<HashMap<Assignment, Vec<(f64, f64)>>>,
     rows: LevelRows,
 }
 
@@ -121,6 +126,7 @@ impl<'p> ErrorModel<'p> {
             deviations: if known.is_empty() { BLIND } else { INFORMED },
             observed: Vec::new(),
             fits: Vec::new(),
+            told: RefCell::default(),
             search,
         };
         model.fit();
@@ -150,14 +156,14 @@ impl<'p> ErrorModel<'p> {
     }
 
     fn fit(&mut self) {
+        self.told.get_mut().clear();
         let starts = self.fit_starts();
         let ends = (self.tolerance, self.own);
         let fitting = Fitting::new(ends, &self.prior, self.deviations, &self.observed);
-        let mut fits: Vec<(ErrorFit, f64)> = Vec::new();
-        for some in starts.chunks(LANES) {
-            let found = fitting.fit(some).into_iter().zip(some);
-            fits.extend(found.map(|((fit, evidence), start)| (fit, evidence + start.weight)));
-        }
+        let found = fitting.fit_all(&starts).into_iter().zip(&starts);
+        let mut fits: Vec<(ErrorFit, f64)> = found
+            .map(|((fit, evidence), start)| (fit, evidence + start.weight))
+            .collect();
         fits.sort_by(|x, y| y.1.total_cmp(&x.1));
         fits.truncate(KEPT);
         let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
@@ -242,23 +248,34 @@ impl<'p> ErrorModel<'p> {
     /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
     /// of `doubt`.
     pub fn passes(&self, a: &[u8], doubt: f64) -> f64 {
-        self.passes_each([a; LANES], doubt).0[0]
+        let all = self.passes_each(&[a], doubt);
+        all.first().copied().unwrap_or(1.0)
     }
 
-    /// The same of several.
-    pub fn passes_each(&self, batch: [&[u8]; LANES], doubt: f64) -> F64Lanes {
-        let mut sum = F64Lanes::ZERO;
-        for (f, (mean, sd)) in self.fits.iter().zip(self.predictions(batch)) {
-            let each = F64Lanes::each(|k| {
-                f.fit.weight * normal_cdf((self.tolerance - mean.0[k]) / (doubt * sd.0[k]))
-            });
-            sum = sum + each;
+    /// The same of many, which costs less than one after the other.
+    pub fn passes_each<A: AsRef<[u8]>>(&self, all: &[A], doubt: f64) -> Vec<f64> {
+        let mut told = self.told.borrow_mut();
+        let new = all.iter().map(AsRef::as_ref);
+        let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
+        for some in new.chunks(LANES) {
+            let found = self.predictions(from_fn(|k| some[k.min(some.len() - 1)]));
+            for (k, a) in some.iter().enumerate() {
+                let each = found.iter().map(|(mean, sd)| (mean.0[k], sd.0[k]));
+                told.insert(a.to_vec(), each.collect());
+            }
         }
-        let as_it_is = if self.own <= self.tolerance { 1.0 } else { 0.0 };
-        F64Lanes::each(|k| match batch[k].iter().all(|l| *l == 0) {
-            true => as_it_is,
-            false => sum.0[k],
-        })
+        let each = all.iter().map(|a| {
+            let a = a.as_ref();
+            if a.iter().all(|l| *l == 0) {
+                return if self.own <= self.tolerance { 1.0 } else { 0.0 };
+            }
+            let by = self.fits.iter().zip(told.get(a).into_iter().flatten());
+            by.map(|(f, (mean, sd))| {
+                f.fit.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
+            })
+            .sum()
+        });
+        each.collect()
     }
 
     /// Predicted error, its logarithm's mean and deviation over all fits.

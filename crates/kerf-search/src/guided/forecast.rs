@@ -169,11 +169,11 @@ impl<'p> Forecast<'p> {
         }
     }
 
-    /// Fits the sum to everything that was told since.
-    pub fn refit(&self) {
+    /// Fits the sum to everything that was told since; gives whether that changed it.
+    pub fn refit(&self) -> bool {
         let told = self.told.borrow();
         if self.small || told.len() == self.fitted.get() {
-            return;
+            return false;
         }
         let problem = self.search.problem;
         let n = self.first.last().copied().unwrap_or(0) + problem.edges.len();
@@ -203,6 +203,7 @@ impl<'p> Forecast<'p> {
         self.misses.set((squares / rows.len().max(1) as f64).sqrt());
         self.fitted.set(told.len());
         *self.terms.borrow_mut() = w;
+        true
     }
 
     /// What the model itself says; where it says nothing, what stands for it.

@@ -99,3 +99,13 @@ impl LevelRows {
 pub fn distance(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).map(|(x, y)| usize::from(x != y)).sum()
 }
+
+/// What a function of as many assignments as there are lanes gives for each of any number.
+pub fn each_of<A: AsRef<[u8]>>(all: &[A], f: impl Fn([&[u8]; LANES]) -> F64Lanes) -> Vec<f64> {
+    let mut out = Vec::with_capacity(all.len());
+    for some in all.chunks(LANES) {
+        let batch = from_fn(|k| some[k.min(some.len() - 1)].as_ref());
+        out.extend_from_slice(&f(batch).0[..some.len()]);
+    }
+    out
+}

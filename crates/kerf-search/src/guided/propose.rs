@@ -6,13 +6,12 @@
 use super::culprits::Culprits;
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
-use super::lanes::{F64Lanes, LANES};
+use super::lanes::LANES;
 use super::time_model::TimeModel;
 use crate::history::History;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategies::draw;
-use std::array::from_fn;
 use std::collections::HashMap;
 
 /// Parts of the tolerance that the knapsack plans for.
@@ -74,27 +73,25 @@ pub struct Proposer<'m, 'p> {
 impl Proposer<'_, '_> {
     /// Logarithm of the expected gain of an assignment.
     pub fn value(&self, a: &[u8]) -> f64 {
-        self.batch([a; LANES]).0[0]
+        let all = self.values(&[a]);
+        all.first().copied().unwrap_or(f64::NEG_INFINITY)
     }
 
     /// The same of many, which costs less than one after the other.
     pub fn values<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
-        each_of(all, |batch| self.batch(batch))
-    }
-
-    fn batch(&self, batch: [&[u8]; LANES]) -> F64Lanes {
-        let gain = self.times.log_gains(self.best, batch);
+        let gains = self.times.log_gains(self.best, all);
         let pass = match self.errors {
-            Some(e) => e.passes_each(batch, self.doubt),
-            None => F64Lanes::all(1.0),
+            Some(e) => e.passes_each(all, self.doubt),
+            None => vec![1.0; all.len()],
         };
-        F64Lanes::each(|k| {
-            let mut pass = pass.0[k];
+        let each = all.iter().zip(gains).zip(pass);
+        each.map(|((a, gain), mut pass)| {
             if let Some((c, counts)) = self.culprits {
-                pass += counts * (c.passes(batch[k]) - pass);
+                pass += counts * (c.passes(a.as_ref()) - pass);
             }
-            gain.0[k] + pass.max(1e-300).ln()
+            gain + pass.max(1e-300).ln()
         })
+        .collect()
     }
 
     /// The most promising assignment that has not been evaluated.
@@ -225,7 +222,7 @@ impl Proposer<'_, '_> {
             }
         }
         let all: Vec<&[u8]> = changed.iter().map(|c| c.2.as_slice()).collect();
-        let times = each_of(&all, |batch| self.times.means(batch));
+        let times = self.times.means(&all);
         for ((i, l, _), time) in changed.iter().zip(times) {
             single[*i][usize::from(*l)] = time - base;
         }
@@ -263,7 +260,7 @@ impl Proposer<'_, '_> {
                 }
             }
         }
-        let mut times = each_of(&all, |batch| self.times.means(batch)).into_iter();
+        let mut times = self.times.means(&all).into_iter();
         let row = |x: &f64| {
             let each = alone[1].iter().map(|y| match (x + y).is_finite() {
                 true => times.next().map_or(0.0, |t| t - base - (x + y)),
@@ -273,16 +270,6 @@ impl Proposer<'_, '_> {
         };
         alone[0].iter().map(row).collect()
     }
-}
-
-/// What a function of as many assignments as there are lanes gives for each of any number.
-pub fn each_of<A: AsRef<[u8]>>(all: &[A], f: impl Fn([&[u8]; LANES]) -> F64Lanes) -> Vec<f64> {
-    let mut out = Vec::with_capacity(all.len());
-    for some in all.chunks(LANES) {
-        let batch = from_fn(|k| some[k.min(some.len() - 1)].as_ref());
-        out.extend_from_slice(&f(batch).0[..some.len()]);
-    }
-    out
 }
 
 /// Sets of variables that change to one level together: each one, and neighbours with all of theirs.

@@ -11,11 +11,13 @@
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
 use super::forecast::{Forecast, ForecastSource};
-use super::lanes::{F64Lanes, LANES};
+use super::lanes::{F64Lanes, LANES, each_of};
 use super::linear::log_improvement;
 use super::time_belief::{Belief, TimeBatch, TimeRuns};
 use crate::history::Evaluation;
 use crate::problem::{Assignment, Search};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Factors on all deviations: a belief for each.
@@ -47,6 +49,8 @@ pub struct TimeModel<'p> {
     forecasts: Vec<Rc<Forecast<'p>>>,
     /// Times are the predictions themselves.
     exact: bool,
+    /// Logarithms of gains that were asked for since something changed, and over which time. A proposal asks more than once.
+    told: RefCell<(f64, HashMap<Assignment, f64>)>,
 }
 
 /// Whether somebody predicts time.
@@ -102,6 +106,7 @@ impl<'p> TimeModel<'p> {
             prior,
             forecasts,
             exact: false,
+            told: RefCell::default(),
         }
     }
 
@@ -128,6 +133,7 @@ impl<'p> TimeModel<'p> {
 
     /// Has the prediction itself made for an assignment.
     pub fn settle(&self, a: &[u8]) {
+        self.told.borrow_mut().1.remove(a);
         self.forecasts.iter().for_each(|f| {
             f.exact(a);
         });
@@ -135,11 +141,16 @@ impl<'p> TimeModel<'p> {
 
     /// Takes what was settled into what stands for the predictions of others.
     pub fn refit(&self) {
-        self.forecasts.iter().for_each(|f| f.refit());
+        for f in &self.forecasts {
+            if f.refit() {
+                self.told.borrow_mut().1.clear();
+            }
+        }
     }
 
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
+        self.told.get_mut().1.clear();
         self.exact = self.forecasts.first().is_some_and(|f| repeats(f, all));
         if self.exact {
             return;
@@ -178,11 +189,15 @@ impl<'p> TimeModel<'p> {
 
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
-        self.means([a; LANES]).0[0]
+        self.means_of([a; LANES]).0[0]
     }
 
-    /// The same of several.
-    pub fn means(&self, batch: [&[u8]; LANES]) -> F64Lanes {
+    /// The same of many, which costs less than one after the other.
+    pub fn means<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
+        each_of(all, |batch| self.means_of(batch))
+    }
+
+    fn means_of(&self, batch: [&[u8]; LANES]) -> F64Lanes {
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             return F64Lanes::each(|k| f.time(batch[k]).0);
         }
@@ -194,7 +209,21 @@ impl<'p> TimeModel<'p> {
     }
 
     /// Logarithms of the expected gains of assignments over a time.
-    pub fn log_gains(&self, best: f64, batch: [&[u8]; LANES]) -> F64Lanes {
+    pub fn log_gains<A: AsRef<[u8]>>(&self, best: f64, all: &[A]) -> Vec<f64> {
+        let mut told = self.told.borrow_mut();
+        if told.0 != best {
+            *told = (best, HashMap::new());
+        }
+        let told = &mut told.1;
+        let new = all.iter().map(AsRef::as_ref);
+        let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
+        let found = each_of(&new, |batch| self.log_gains_of(best, batch));
+        told.extend(new.iter().map(|a| a.to_vec()).zip(found));
+        let each = all.iter().map(|a| told.get(a.as_ref()).copied());
+        each.map(|gain| gain.unwrap_or(f64::NEG_INFINITY)).collect()
+    }
+
+    fn log_gains_of(&self, best: f64, batch: [&[u8]; LANES]) -> F64Lanes {
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             return F64Lanes::each(|k| {
                 let (time, miss) = f.time(batch[k]);

@@ -5,7 +5,7 @@
 //! nothing promises enough; of what differs from the best in one variable, less is enough.
 use crate::guided::culprits::Culprits;
 use crate::guided::error_model::ErrorModel;
-use crate::guided::propose::{Proposal, Proposer, each_of};
+use crate::guided::propose::{Proposal, Proposer};
 use crate::guided::time_model::TimeModel;
 use crate::history::History;
 use crate::outcome::Outcome;
@@ -277,7 +277,7 @@ impl Guided<'_> {
             }
         }
         if let Some(e) = &self.errors {
-            let mut pass = each_of(&all, |batch| e.passes_each(batch, DOUBT)).into_iter();
+            let mut pass = e.passes_each(&all, DOUBT).into_iter();
             all.retain(|_| pass.next().is_some_and(|p| p > CHANCE));
         }
         let values = proposer.values(&all);
