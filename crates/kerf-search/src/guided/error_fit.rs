@@ -1,7 +1,7 @@
 //! One hypothesis about errors, fitted to the runs: its contributions and their covariance.
 use super::lanes::{F64Lanes, LANES, LevelRows, distance};
 use super::linear::Cholesky;
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 /// Deviations of the logarithms before any run.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ pub struct Powers {
     /// Logarithms by level of each variable, then that of the program's own error.
     logs: Vec<f64>,
     /// By which of these is the largest; each is made when it is needed first.
-    over: Vec<OnceCell<Vec<f64>>>,
+    over: Vec<OnceLock<Vec<f64>>>,
 }
 
 impl Powers {
@@ -112,7 +112,7 @@ impl Powers {
         let all = logs.iter().flatten().copied().chain([own]);
         let logs: Vec<f64> = all.map(|x| norm * x).collect();
         Powers {
-            over: logs.iter().map(|_| OnceCell::new()).collect(),
+            over: logs.iter().map(|_| OnceLock::new()).collect(),
             logs,
         }
     }
@@ -178,15 +178,17 @@ impl KeptFit {
             let sum = lowered.clone().map(|(i, l)| parts[rows.at(i, *l)]);
             let sum = sum.sum::<f64>() + parts[rows.count];
             out.log.0[k] = (self.powers.logs[largest] + sum.ln()) / self.fit.norm;
+            let (mut total, mut squares) = (0.0, 0.0);
             for (i, l) in lowered {
                 let row = rows.at(i, *l);
                 let share = parts[row] / sum;
                 out.variables[i].0[k] = share;
                 out.levels_of[row].0[k] = share;
-                out.total.0[k] += share;
                 out.levels[usize::from(*l) - 1].0[k] += share;
-                out.squares.0[k] += share * share;
+                total += share;
+                squares += share * share;
             }
+            (out.total.0[k], out.squares.0[k]) = (total, squares);
         }
         out
     }

@@ -2,7 +2,7 @@
 //!
 //! Hypotheses differ in norm, interplay and where the iteration begins, and not in what ran: each is a lane.
 use super::error_fit::{Deviations, ErrorFit, View, alike};
-use super::lanes::{F64Lanes, LANES};
+use super::lanes::{F64Lanes, LANES, spread};
 use super::linear::{LaneCholesky, dot};
 
 /// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
@@ -170,27 +170,12 @@ impl<'m> Fitting<'m> {
     /// The fit of each start, and the logarithm of its evidence.
     pub fn fit_all(&self, starts: &[FitStart]) -> Vec<(ErrorFit, f64)> {
         let groups: Vec<&[FitStart]> = starts.chunks(LANES).collect();
-        let threads = match self.observed.len() < ENOUGH {
-            true => 1,
-            false => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        let least = match self.observed.len() < ENOUGH {
+            true => groups.len(),
+            false => 1,
         };
-        let each = groups.len().div_ceil(threads).max(1);
-        let some = |groups: &[&[FitStart]]| -> Vec<(ErrorFit, f64)> {
-            groups.iter().flat_map(|g| self.fit(g)).collect()
-        };
-        let (mine, others) = groups.split_at(each.min(groups.len()));
-        std::thread::scope(|scope| {
-            let others = others
-                .chunks(each)
-                .map(|g| (g, scope.spawn(move || some(g))));
-            let others: Vec<_> = others.collect();
-            let mut all = some(mine);
-            for (groups, thread) in others {
-                // A thread that came to nothing is made up for here.
-                all.extend(thread.join().unwrap_or_else(|_| some(groups)));
-            }
-            all
-        })
+        let found = spread(&groups, least, |g| self.fit(g));
+        found.into_iter().flatten().collect()
     }
 
     /// The fit of each start, and the logarithm of its evidence; as many starts as there are lanes at most.

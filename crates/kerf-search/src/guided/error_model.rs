@@ -9,13 +9,12 @@
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
 use super::error_fit::{Deviations, ErrorBatch, ErrorFit, KeptFit};
 use super::error_fitting::{FitStart, Fitting, Observed};
-use super::lanes::{F64Lanes, LANES, LevelRows};
+use super::lanes::{F64Lanes, LANES, LevelRows, batches, spread};
 use super::linear::normal_cdf;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
-use std::array::from_fn;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -43,6 +42,9 @@ const KEPT: usize = 8;
 /// variables. Where the largest error decides, which variable has it is often open, and each answer
 /// is a fit of its own.
 const STARTS: [(usize, usize); 2] = [(32, 3), (100, 1)];
+
+/// Batches of predictions that are worth a thread.
+const AT_ONCE: usize = 4;
 
 /// With sensitivities.
 const INFORMED: Deviations = Deviations {
@@ -229,20 +231,33 @@ impl<'p> ErrorModel<'p> {
         }
     }
 
-    /// Mean and deviation of the logarithm of the errors under each fit.
-    fn predictions(&self, batch: [&[u8]; LANES]) -> Vec<(F64Lanes, F64Lanes)> {
-        let mut offset = F64Lanes::ZERO;
-        for k in 0..LANES {
-            // Where there are fewer assignments than lanes, the last one is in all that are left.
-            offset.0[k] = match k > 0 && batch[k] == batch[k - 1] {
-                true => offset.0[k - 1],
-                false => self.offset(batch[k]),
-            };
-        }
-        let runs = self.observed.iter().map(|o| o.assignment.as_slice());
-        let batch = ErrorBatch::new(batch, runs, offset);
-        let each = self.fits.iter();
-        each.map(|f| f.predict(&self.rows, &batch)).collect()
+    /// Mean and deviation of the logarithm of the errors of assignments under each fit.
+    fn predictions<'a>(&self, all: &'a [&'a [u8]]) -> Vec<Vec<(f64, f64)>> {
+        let with_offset = |batch: [&'a [u8]; LANES]| {
+            let mut offset = F64Lanes::ZERO;
+            for k in 0..LANES {
+                // Where there are fewer assignments than lanes, the last one is in all that are left.
+                offset.0[k] = match k > 0 && batch[k] == batch[k - 1] {
+                    true => offset.0[k - 1],
+                    false => self.offset(batch[k]),
+                };
+            }
+            (batch, offset)
+        };
+        let work: Vec<_> = batches(all).map(with_offset).collect();
+        let (fits, rows, observed) = (&self.fits, &self.rows, &self.observed);
+        let found = spread(&work, AT_ONCE, |(batch, offset)| {
+            let runs = observed.iter().map(|o| o.assignment.as_slice());
+            let batch = ErrorBatch::new(*batch, runs, *offset);
+            let each = fits.iter().map(|f| f.predict(rows, &batch));
+            each.collect::<Vec<_>>()
+        });
+        let lane = |i: usize| {
+            let each = found[i / LANES].iter();
+            each.map(|(mean, sd)| (mean.0[i % LANES], sd.0[i % LANES]))
+                .collect()
+        };
+        (0..all.len()).map(lane).collect()
     }
 
     /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
@@ -257,13 +272,8 @@ impl<'p> ErrorModel<'p> {
         let mut told = self.told.borrow_mut();
         let new = all.iter().map(AsRef::as_ref);
         let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
-        for some in new.chunks(LANES) {
-            let found = self.predictions(from_fn(|k| some[k.min(some.len() - 1)]));
-            for (k, a) in some.iter().enumerate() {
-                let each = found.iter().map(|(mean, sd)| (mean.0[k], sd.0[k]));
-                told.insert(a.to_vec(), each.collect());
-            }
-        }
+        let found = self.predictions(&new);
+        told.extend(new.iter().map(|a| a.to_vec()).zip(found));
         let each = all.iter().map(|a| {
             let a = a.as_ref();
             if a.iter().all(|l| *l == 0) {
@@ -280,11 +290,11 @@ impl<'p> ErrorModel<'p> {
 
     /// Predicted error, its logarithm's mean and deviation over all fits.
     pub fn predict(&self, a: &[u8]) -> (f64, f64) {
-        let found = self.predictions([a; LANES]);
+        let found: Vec<(f64, f64)> = self.predictions(&[a]).into_iter().flatten().collect();
         let each = || self.fits.iter().zip(&found);
-        let mean: f64 = each().map(|(f, (m, _))| f.fit.weight * m.0[0]).sum();
+        let mean: f64 = each().map(|(f, (m, _))| f.fit.weight * m).sum();
         let var: f64 = each()
-            .map(|(f, (m, s))| f.fit.weight * (s.0[0] * s.0[0] + (m.0[0] - mean).powi(2)))
+            .map(|(f, (m, s))| f.fit.weight * (s * s + (m - mean).powi(2)))
             .sum();
         (mean, var.sqrt())
     }

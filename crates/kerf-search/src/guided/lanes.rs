@@ -3,7 +3,9 @@
 //! Each lane goes through the operations that a single number would, in the same order, so that no result depends on
 //! what is in the other lanes.
 use std::array::from_fn;
+use std::num::NonZero;
 use std::ops::{Add, Mul, Sub};
+use std::sync::OnceLock;
 
 /// How many numbers.
 pub const LANES: usize = 8;
@@ -100,12 +102,31 @@ pub fn distance(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).map(|(x, y)| usize::from(x != y)).sum()
 }
 
-/// What a function of as many assignments as there are lanes gives for each of any number.
-pub fn each_of<A: AsRef<[u8]>>(all: &[A], f: impl Fn([&[u8]; LANES]) -> F64Lanes) -> Vec<f64> {
-    let mut out = Vec::with_capacity(all.len());
-    for some in all.chunks(LANES) {
-        let batch = from_fn(|k| some[k.min(some.len() - 1)].as_ref());
-        out.extend_from_slice(&f(batch).0[..some.len()]);
+/// Assignments by as many as there are lanes; the last one again where fewer are left.
+pub fn batches<'a>(all: &'a [&'a [u8]]) -> impl Iterator<Item = [&'a [u8]; LANES]> {
+    let batch = |some: &'a [&'a [u8]]| from_fn(|k| some[k.min(some.len() - 1)]);
+    all.chunks(LANES).map(batch)
+}
+
+/// A function of each of some, on as many threads as the machine has, no fewer than `least` on each.
+pub fn spread<T: Sync, R: Send>(all: &[T], least: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    let threads =
+        *THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+    let each = all.len().div_ceil(threads).max(least).max(1);
+    let some = |part: &[T]| -> Vec<R> { part.iter().map(&f).collect() };
+    let (mine, others) = all.split_at(each.min(all.len()));
+    if others.is_empty() {
+        return some(mine);
     }
-    out
+    std::thread::scope(|scope| {
+        let others = others.chunks(each);
+        let others: Vec<_> = others.map(|p| (p, scope.spawn(|| some(p)))).collect();
+        let mut out = some(mine);
+        for (part, thread) in others {
+            // What a thread did not come to the end of is made up for here.
+            out.extend(thread.join().unwrap_or_else(|_| some(part)));
+        }
+        out
+    })
 }

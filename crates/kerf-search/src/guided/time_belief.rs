@@ -177,16 +177,23 @@ struct Scaled {
 
 /// One kind.
 pub struct Belief<'p> {
-    search: Search<'p>,
     /// Predictions that it starts from.
     forecast: Option<Rc<Forecast<'p>>>,
+    /// What it makes of the runs.
+    pub regression: Regression<'p>,
+    /// Runs that it knows.
+    known: Vec<Vec<u8>>,
+}
+
+/// What predictions lack, by the runs.
+pub struct Regression<'p> {
+    problem: &'p Problem,
     parts: &'static Parts,
     /// Variances: of each variable at each level, and of the conversions on each edge.
     gains: Vec<f64>,
     casts: Vec<f64>,
-    /// Predictions for the runs that it knows, and these.
+    /// Predictions for the runs.
     predicted: Vec<f64>,
-    known: Vec<Vec<u8>>,
     rows: LevelRows,
     scaled: Vec<Scaled>,
 }
@@ -211,16 +218,19 @@ impl<'p> Belief<'p> {
             factor: Cholesky::default(),
             alpha: Vec::new(),
         });
-        Belief {
-            search,
-            forecast,
+        let regression = Regression {
+            problem,
             parts,
             gains: gains.map(|g| square(parts.part * g)).collect(),
             casts: casts.iter().map(|c| square(parts.cast * c)).collect(),
             predicted: Vec::new(),
-            known: Vec::new(),
             rows: LevelRows::new(problem.variables.iter().map(|v| v.levels.len())),
             scaled: scaled.collect(),
+        };
+        Belief {
+            forecast,
+            regression,
+            known: Vec::new(),
         }
     }
 
@@ -229,12 +239,48 @@ impl<'p> Belief<'p> {
         if let Some(f) = &self.forecast {
             return f.time(a);
         }
-        let lowered = a.iter().zip(&self.search.problem.variables);
+        let lowered = a.iter().zip(&self.regression.problem.variables);
         let lowered = lowered.filter(|(_, v)| !v.unordered);
         let far = lowered.map(|(l, v)| f64::from(*l) / (v.levels.len().max(2) - 1) as f64);
         (1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64, 0.0)
     }
 
+    /// [`Belief::prior`] of several.
+    pub fn priors(&self, batch: [&[u8]; LANES]) -> (F64Lanes, F64Lanes) {
+        let (mut predicted, mut miss) = (F64Lanes::ZERO, F64Lanes::ZERO);
+        for k in 0..LANES {
+            // Where there are fewer assignments than lanes, the last one is in all that are left.
+            (predicted.0[k], miss.0[k]) = match k > 0 && batch[k] == batch[k - 1] {
+                true => (predicted.0[k - 1], miss.0[k - 1]),
+                false => self.prior(batch[k]),
+            };
+        }
+        (predicted, miss)
+    }
+
+    /// Corrects it by everything that ran; gives how well it explains the runs at each scale.
+    pub fn learn(&mut self, runs: &TimeRuns) -> Vec<f64> {
+        let predicted: Vec<f64> = runs
+            .all
+            .iter()
+            .map(|r| match &self.forecast {
+                Some(f) => f.exact(&r.assignment),
+                None => self.prior(&r.assignment).0,
+            })
+            .collect();
+        // What has not changed since is factored already.
+        let old = self.known.iter().zip(&self.regression.predicted);
+        let new = runs.all.iter().zip(&predicted);
+        let same = |((a, p), (run, q)): &((&Vec<u8>, &f64), (&TimeRun, &f64))| {
+            **a == run.assignment && p == q
+        };
+        let same = old.zip(new).take_while(same).count();
+        self.known = runs.all.iter().map(|r| r.assignment.clone()).collect();
+        self.regression.learn(runs, predicted, same)
+    }
+}
+
+impl Regression<'_> {
     /// Covariance of what the predictions of assignments lack, with what that of each run does, at scale 1. `predicted` are
     /// the predictions of the assignments.
     fn covariances(
@@ -267,7 +313,7 @@ impl<'p> Belief<'p> {
         for (i, l) in a.iter().enumerate().filter(|(_, l)| **l > 0) {
             k += self.gains[rows.at(i, *l)];
         }
-        for (e, c) in self.search.problem.edges.iter().zip(&self.casts) {
+        for (e, c) in self.problem.edges.iter().zip(&self.casts) {
             if a[e.a] != a[e.b] {
                 k += c;
             }
@@ -276,26 +322,10 @@ impl<'p> Belief<'p> {
         k + p.rest * p.rest * (far * far).sqrt()
     }
 
-    /// Corrects it by everything that ran; gives how well it explains the runs at each scale.
-    pub fn learn(&mut self, runs: &TimeRuns) -> Vec<f64> {
-        let predicted: Vec<f64> = runs
-            .all
-            .iter()
-            .map(|r| match &self.forecast {
-                Some(f) => f.exact(&r.assignment),
-                None => self.prior(&r.assignment).0,
-            })
-            .collect();
-        // What has not changed since is factored already.
-        let old = self.known.iter().zip(&self.predicted);
-        let new = runs.all.iter().zip(&predicted);
-        let same = old
-            .zip(new)
-            .take_while(|((a, p), (run, q))| **a == run.assignment && p == q);
-        let same = same.count();
+    /// Learns from runs, the first of which are as they were; gives how well it explains them at each scale.
+    fn learn(&mut self, runs: &TimeRuns, predicted: Vec<f64>, same: usize) -> Vec<f64> {
         self.scaled.iter_mut().for_each(|s| s.factor.truncate(same));
         self.predicted = predicted;
-        self.known = runs.all.iter().map(|r| r.assignment.clone()).collect();
         for i in (same..runs.all.len()).step_by(LANES) {
             self.extend(runs, i);
         }
@@ -313,7 +343,7 @@ impl<'p> Belief<'p> {
         let last = (from + LANES).min(runs.all.len());
         let at = |k: usize| (from + k).min(last - 1);
         let some: [&[u8]; LANES] = std::array::from_fn(|k| runs.all[at(k)].assignment.as_slice());
-        let batch = TimeBatch::new(self.search.problem, runs, some);
+        let batch = TimeBatch::new(self.problem, runs, some);
         let predicted = F64Lanes::each(|k| self.predicted[at(k)]);
         let covariances = self.covariances(runs, &batch, predicted);
         for i in from..last {
@@ -327,21 +357,15 @@ impl<'p> Belief<'p> {
         }
     }
 
-    /// Means of the times of assignments at some of the scales, and deviations if they are asked for.
+    /// Means of the times of assignments at some of the scales, and deviations if they are asked for, by predictions and
+    /// what these may miss.
     pub fn predict(
         &self,
-        runs: &TimeRuns,
-        batch: &TimeBatch,
+        (runs, batch): (&TimeRuns, &TimeBatch),
+        (predicted, miss): (F64Lanes, F64Lanes),
         scales: &[usize],
         deviations: bool,
     ) -> Vec<(F64Lanes, F64Lanes)> {
-        let (mut predicted, mut miss) = (F64Lanes::ZERO, F64Lanes::ZERO);
-        for (k, a) in batch.assignments.iter().enumerate() {
-            (predicted.0[k], miss.0[k]) = match k > 0 && *a == batch.assignments[k - 1] {
-                true => (predicted.0[k - 1], miss.0[k - 1]),
-                false => self.prior(a),
-            };
-        }
         let covariances = self.covariances(runs, batch, predicted);
         let whole = F64Lanes::each(|k| match deviations {
             true => self.variance(&self.rows, batch.assignments[k], predicted.0[k]),

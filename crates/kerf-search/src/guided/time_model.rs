@@ -11,7 +11,7 @@
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
 use super::forecast::{Forecast, ForecastSource};
-use super::lanes::{F64Lanes, LANES, each_of};
+use super::lanes::{F64Lanes, LANES, batches, spread};
 use super::linear::log_improvement;
 use super::time_belief::{Belief, TimeBatch, TimeRuns};
 use crate::history::Evaluation;
@@ -32,6 +32,9 @@ const SAME: f64 = 1e-9;
 
 /// What is left to doubt then.
 const CERTAIN: f64 = 1e-6;
+
+/// Batches of predictions that are worth a thread.
+const AT_ONCE: usize = 4;
 
 /// A belief that counts less is not asked.
 const NEGLIGIBLE: f64 = 1e-4;
@@ -166,46 +169,66 @@ impl<'p> TimeModel<'p> {
     }
 
     /// Means of the times of assignments, and deviations if they are asked for, by each belief that counts; and what it
-    /// counts.
-    fn predictions(
+    /// counts. Then a function of them.
+    fn predictions<'a, R: Send>(
         &self,
-        batch: [&[u8]; LANES],
+        all: &'a [&'a [u8]],
         deviations: bool,
-    ) -> Vec<(f64, F64Lanes, F64Lanes)> {
-        let batch = TimeBatch::new(self.search.problem, &self.runs, batch);
-        let mut out = Vec::new();
-        for (b, weights) in self.beliefs.iter().zip(self.weights.chunks(SCALES.len())) {
-            let heard = |scale: &usize| weights[*scale] > NEGLIGIBLE;
-            let heard: Vec<usize> = (0..SCALES.len()).filter(heard).collect();
-            if heard.is_empty() {
-                continue;
+        f: impl Fn(Vec<(f64, F64Lanes, F64Lanes)>) -> R + Sync,
+    ) -> Vec<R> {
+        let heard: Vec<(&Belief, Vec<usize>, &[f64])> = self
+            .beliefs
+            .iter()
+            .zip(self.weights.chunks(SCALES.len()))
+            .map(|(b, weights)| {
+                let heard = |scale: &usize| weights[*scale] > NEGLIGIBLE;
+                (b, (0..SCALES.len()).filter(heard).collect(), weights)
+            })
+            .filter(|(_, scales, _): &(_, Vec<usize>, _)| !scales.is_empty())
+            .collect();
+        // Predictions of the caller are for this thread alone.
+        let priors = |batch: [&'a [u8]; LANES]| {
+            let each = heard.iter().map(|(b, ..)| b.priors(batch));
+            (batch, each.collect::<Vec<_>>())
+        };
+        let work: Vec<_> = batches(all).map(priors).collect();
+        let by = heard
+            .iter()
+            .map(|(b, scales, w)| (&b.regression, scales, *w));
+        let by: Vec<_> = by.collect();
+        let (problem, runs) = (self.search.problem, &self.runs);
+        spread(&work, AT_ONCE, |(batch, priors)| {
+            let batch = TimeBatch::new(problem, runs, *batch);
+            let mut out = Vec::new();
+            for ((regression, scales, weights), prior) in by.iter().zip(priors) {
+                let found = regression.predict((runs, &batch), *prior, scales, deviations);
+                let each = scales.iter().zip(found);
+                out.extend(each.map(|(scale, (mean, sd))| (weights[*scale], mean, sd)));
             }
-            let found = b.predict(&self.runs, &batch, &heard, deviations);
-            let each = heard.iter().zip(found);
-            out.extend(each.map(|(scale, (mean, sd))| (weights[*scale], mean, sd)));
-        }
-        out
+            f(out)
+        })
     }
 
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
-        self.means_of([a; LANES]).0[0]
+        self.means(&[a]).first().copied().unwrap_or(1.0)
     }
 
     /// The same of many, which costs less than one after the other.
     pub fn means<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
-        each_of(all, |batch| self.means_of(batch))
-    }
-
-    fn means_of(&self, batch: [&[u8]; LANES]) -> F64Lanes {
+        let all: Vec<&[u8]> = all.iter().map(AsRef::as_ref).collect();
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            return F64Lanes::each(|k| f.time(batch[k]).0);
+            return all.iter().map(|a| f.time(a).0).collect();
         }
-        let mut sum = F64Lanes::ZERO;
-        for (w, mean, _) in self.predictions(batch, false) {
-            sum.add_scaled(&mean, w);
-        }
-        sum
+        let found = self.predictions(&all, false, |found| {
+            let mut sum = F64Lanes::ZERO;
+            for (w, mean, _) in found {
+                sum.add_scaled(&mean, w);
+            }
+            sum
+        });
+        let lanes = found.iter().flat_map(|l| l.0);
+        lanes.take(all.len()).collect()
     }
 
     /// Logarithms of the expected gains of assignments over a time.
@@ -217,34 +240,41 @@ impl<'p> TimeModel<'p> {
         let told = &mut told.1;
         let new = all.iter().map(AsRef::as_ref);
         let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
-        let found = each_of(&new, |batch| self.log_gains_of(best, batch));
+        let found = self.log_gains_of(best, &new);
         told.extend(new.iter().map(|a| a.to_vec()).zip(found));
         let each = all.iter().map(|a| told.get(a.as_ref()).copied());
         each.map(|gain| gain.unwrap_or(f64::NEG_INFINITY)).collect()
     }
 
-    fn log_gains_of(&self, best: f64, batch: [&[u8]; LANES]) -> F64Lanes {
+    fn log_gains_of(&self, best: f64, all: &[&[u8]]) -> Vec<f64> {
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            return F64Lanes::each(|k| {
-                let (time, miss) = f.time(batch[k]);
+            let each = all.iter().map(|a| {
+                let (time, miss) = f.time(a);
                 log_improvement(best, time, miss.max(CERTAIN))
             });
+            return each.collect();
         }
-        let found = self.predictions(batch, true);
-        let logs: Vec<F64Lanes> = found
-            .iter()
-            .map(|(w, mean, sd)| {
-                let w = w.ln();
-                F64Lanes::each(|k| w + log_improvement(best, mean.0[k], sd.0[k]))
-            })
-            .collect();
-        F64Lanes::each(|k| {
-            let each = || logs.iter().map(|l| l.0[k]);
-            let most = each().fold(f64::NEG_INFINITY, f64::max);
-            if most == f64::NEG_INFINITY {
-                return most;
-            }
-            most + each().map(|l| (l - most).exp()).sum::<f64>().ln()
-        })
+        let found = self.predictions(all, true, |found| log_gain(best, &found));
+        let lanes = found.iter().flat_map(|l| l.0);
+        lanes.take(all.len()).collect()
     }
+}
+
+/// Logarithm of the expected gain over a time, by what beliefs count, their means and deviations.
+fn log_gain(best: f64, found: &[(f64, F64Lanes, F64Lanes)]) -> F64Lanes {
+    let logs: Vec<F64Lanes> = found
+        .iter()
+        .map(|(w, mean, sd)| {
+            let w = w.ln();
+            F64Lanes::each(|k| w + log_improvement(best, mean.0[k], sd.0[k]))
+        })
+        .collect();
+    F64Lanes::each(|k| {
+        let each = || logs.iter().map(|l| l.0[k]);
+        let most = each().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return most;
+        }
+        most + each().map(|l| (l - most).exp()).sum::<f64>().ln()
+    })
 }
