@@ -293,6 +293,9 @@ fn moves(problem: &Problem) -> Vec<Vec<usize>> {
     out
 }
 
+/// An assignment and its value.
+type Valued = (Assignment, f64);
+
 /// Steepest ascent of the value.
 struct Climb<'c, 'm, 'p> {
     proposer: &'c Proposer<'m, 'p>,
@@ -423,7 +426,7 @@ impl Climb<'_, '_, '_> {
         at: &[u8],
         value: f64,
         steps: &'s [(usize, u8)],
-    ) -> (Option<(Assignment, f64)>, &'s [(usize, u8)]) {
+    ) -> (Option<Valued>, &'s [(usize, u8)]) {
         let most = self.most();
         let mut next: Vec<(usize, Assignment)> = Vec::new();
         let mut seen = 0;
