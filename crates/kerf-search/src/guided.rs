@@ -12,3 +12,4 @@ pub mod linear;
 pub mod propose;
 mod time_belief;
 pub mod time_model;
+mod wide;

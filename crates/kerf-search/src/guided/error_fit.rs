@@ -1,6 +1,7 @@
 //! One hypothesis about errors, fitted to the runs: its contributions and their covariance.
 use super::lanes::{F64Lanes, LANES, LevelRows, distance};
 use super::linear::Cholesky;
+use super::wide::wide;
 use std::sync::OnceLock;
 
 /// Deviations of the logarithms before any run.
@@ -194,6 +195,7 @@ impl KeptFit {
     }
 
     /// Covariance of the logarithms of errors: of the assignments and a run, by what their shares have in common.
+    #[inline(always)]
     fn covariance(
         &self,
         total: F64Lanes,
@@ -213,15 +215,38 @@ impl KeptFit {
         let fit = &self.fit;
         let d = &fit.deviations;
         let shares = self.shares(rows, batch);
+        let (covariances, deviation) = covariances(self, rows, &shares, &batch.alike);
+        let interplay = F64Lanes::all(d.interplay * d.interplay);
+        let common = F64Lanes::all(d.common * d.common) * shares.total;
+        let explained = fit.factor.forward_squares(&covariances);
+        let mut level = F64Lanes::ZERO;
+        shares.levels.iter().for_each(|x| level.add_product(x, x));
+        let total = common * shares.total;
+        let whole = self.covariance(total, level, shares.squares, shares.squares) + interplay;
+        let deviations = F64Lanes::each(|k| (whole.0[k] - explained.0[k]).max(1e-6).sqrt());
+        (shares.log + batch.offset + deviation, deviations)
+    }
+}
+
+wide! {
+    /// Covariances of assignments with each run, and what runs that are like them had beyond what norms say.
+    fn covariances(
+        kept: &KeptFit,
+        rows: &LevelRows,
+        shares: &LaneShares,
+        alike: &[F64Lanes],
+    ) -> (Vec<F64Lanes>, F64Lanes) {
+        let fit = &kept.fit;
+        let d = &fit.deviations;
         let interplay = F64Lanes::all(d.interplay * d.interplay);
         let common = F64Lanes::all(d.common * d.common) * shares.total;
         let mut deviation = F64Lanes::ZERO;
         let mut covariances = Vec::with_capacity(fit.views.len());
-        for ((alike, v), alpha) in batch.alike.iter().zip(&fit.views).zip(&fit.alpha) {
+        for ((alike, v), alpha) in alike.iter().zip(&fit.views).zip(&fit.alpha) {
             let near = interplay * *alike;
             deviation.add_scaled(&near, *alpha);
-            let (mut variable, mut own, mut level) =
-                (F64Lanes::ZERO, F64Lanes::ZERO, F64Lanes::ZERO);
+            let (mut variable, mut own) = (F64Lanes::ZERO, F64Lanes::ZERO);
+            let mut level = F64Lanes::ZERO;
             // Apart, so that each sum stays in registers.
             for &(i, _, s) in &v.shares {
                 variable.add_scaled(&shares.variables[i], s);
@@ -233,14 +258,8 @@ impl KeptFit {
                 level.add_scaled(x, *y);
             }
             let total = common * F64Lanes::all(v.total);
-            covariances.push(self.covariance(total, level, variable, own) + near);
+            covariances.push(kept.covariance(total, level, variable, own) + near);
         }
-        let explained = fit.factor.forward_squares(&covariances);
-        let mut level = F64Lanes::ZERO;
-        shares.levels.iter().for_each(|x| level.add_product(x, x));
-        let total = common * shares.total;
-        let whole = self.covariance(total, level, shares.squares, shares.squares) + interplay;
-        let deviations = F64Lanes::each(|k| (whole.0[k] - explained.0[k]).max(1e-6).sqrt());
-        (shares.log + batch.offset + deviation, deviations)
+        (covariances, deviation)
     }
 }

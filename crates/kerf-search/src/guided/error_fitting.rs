@@ -4,6 +4,7 @@
 use super::error_fit::{Deviations, ErrorFit, View, alike};
 use super::lanes::{F64Lanes, LANES, spread};
 use super::linear::{LaneCholesky, dot};
+use super::wide::wide;
 
 /// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
 const ITERATIONS: usize = 20;
@@ -220,7 +221,7 @@ impl<'m> Fitting<'m> {
             .map(|(o, v)| self.residual(state, o, v))
             .collect();
         let factor =
-            LaneCholesky::from_elements(views.len(), |i, j| self.covariance(state, &views, i, j));
+            LaneCholesky::from_elements(views.len(), |i, j| covariance(self, state, &views, i, j));
         let alpha = factor.solve(&residuals);
         Iteration {
             target: self.correction(&views, &alpha),
@@ -244,38 +245,6 @@ impl<'m> Fitting<'m> {
             let y = o.log.unwrap_or(expected.max(self.tolerance + BEYOND));
             y - expected + moved.0[k]
         })
-    }
-
-    /// Covariance of two runs, noise included.
-    fn covariance(&self, state: &LaneState, views: &[LaneView], i: usize, j: usize) -> F64Lanes {
-        let (a, b) = (&self.observed[i], &self.observed[j]);
-        let (va, vb) = (&views[i], &views[j]);
-        let (mut variable, mut own, mut level) = (F64Lanes::ZERO, F64Lanes::ZERO, F64Lanes::ZERO);
-        let both = a.assignment.iter().zip(&b.assignment);
-        for ((x, y), (s, t)) in both.zip(va.shares.iter().zip(&vb.shares)) {
-            if *x > 0 && *y > 0 {
-                variable.add_product(s, t);
-                if x == y {
-                    own.add_product(s, t);
-                }
-            }
-        }
-        for (x, y) in va.levels.iter().zip(&vb.levels) {
-            level.add_product(x, y);
-        }
-        let noise = match (i == j, a.log) {
-            (false, _) => 0.0,
-            (true, Some(_)) => self.deviations.noise,
-            (true, None) => BEYOND,
-        };
-        let near = state.interplay * state.interplay * F64Lanes::all(self.alike[i][j]);
-        let d = &self.deviations;
-        F64Lanes::all(d.common * d.common) * va.total * vb.total
-            + F64Lanes::all(d.level * d.level) * level
-            + F64Lanes::all(d.variable * d.variable) * variable
-            + F64Lanes::all(d.own * d.own) * own
-            + near
-            + F64Lanes::all(noise * noise)
     }
 
     /// Contributions after the corrections that `alpha` stands for.
@@ -348,5 +317,45 @@ impl<'m> Fitting<'m> {
             weight: 0.0,
         };
         (fit, evidence)
+    }
+}
+
+wide! {
+    /// Covariance of two runs, noise included.
+    fn covariance(
+        fitting: &Fitting,
+        state: &LaneState,
+        views: &[LaneView],
+        i: usize,
+        j: usize,
+    ) -> F64Lanes {
+        let (a, b) = (&fitting.observed[i], &fitting.observed[j]);
+        let (va, vb) = (&views[i], &views[j]);
+        let (mut variable, mut own, mut level) = (F64Lanes::ZERO, F64Lanes::ZERO, F64Lanes::ZERO);
+        let both = a.assignment.iter().zip(&b.assignment);
+        for ((x, y), (s, t)) in both.zip(va.shares.iter().zip(&vb.shares)) {
+            if *x > 0 && *y > 0 {
+                variable.add_product(s, t);
+                if x == y {
+                    own.add_product(s, t);
+                }
+            }
+        }
+        for (x, y) in va.levels.iter().zip(&vb.levels) {
+            level.add_product(x, y);
+        }
+        let noise = match (i == j, a.log) {
+            (false, _) => 0.0,
+            (true, Some(_)) => fitting.deviations.noise,
+            (true, None) => BEYOND,
+        };
+        let near = state.interplay * state.interplay * F64Lanes::all(fitting.alike[i][j]);
+        let d = &fitting.deviations;
+        F64Lanes::all(d.common * d.common) * va.total * vb.total
+            + F64Lanes::all(d.level * d.level) * level
+            + F64Lanes::all(d.variable * d.variable) * variable
+            + F64Lanes::all(d.own * d.own) * own
+            + near
+            + F64Lanes::all(noise * noise)
     }
 }

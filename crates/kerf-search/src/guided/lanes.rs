@@ -130,3 +130,27 @@ pub fn spread<T: Sync, R: Send>(all: &[T], least: usize, f: impl Fn(&T) -> R + S
         out
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_keep_the_order() {
+        let all: Vec<usize> = (0..100).collect();
+        for least in [1, 7, 1000] {
+            let twice = spread(&all, least, |x| 2 * x);
+            assert_eq!(twice, all.iter().map(|x| 2 * x).collect::<Vec<_>>());
+        }
+        assert!(spread(&[0; 0], 1, |x| *x).is_empty());
+    }
+
+    #[test]
+    fn what_is_left_of_a_batch_is_the_last_one() {
+        let all: Vec<Vec<u8>> = (0..LANES as u8 + 2).map(|i| vec![i]).collect();
+        let all: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        let firsts: Vec<Vec<u8>> = batches(&all).map(|b| b.map(|a| a[0]).to_vec()).collect();
+        assert_eq!(firsts[0], (0..LANES as u8).collect::<Vec<_>>());
+        assert_eq!(firsts[1][..3], [8, 9, 9]);
+    }
+}

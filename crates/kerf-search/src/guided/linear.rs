@@ -1,5 +1,6 @@
 //! The little linear algebra that regression with few observations needs.
 use super::lanes::F64Lanes;
+use super::wide::wide;
 
 /// A symmetric positive definite matrix as its lower triangular factor, row by row.
 #[derive(Debug, Clone, Default)]
@@ -58,19 +59,7 @@ impl Cholesky {
     }
     /// Solves L x = b for as many b as there are lanes; gives the sum of the squares of each x.
     pub fn forward_squares(&self, b: &[F64Lanes]) -> F64Lanes {
-        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len());
-        let mut squares = F64Lanes::ZERO;
-        for (row, b) in self.rows.iter().zip(b) {
-            let mut known = F64Lanes::ZERO;
-            for (l, x) in row.iter().zip(&x) {
-                known.add_scaled(x, *l);
-            }
-            let diagonal = row[x.len()];
-            let at = F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal);
-            squares.add_product(&at, &at);
-            x.push(at);
-        }
-        squares
+        forward_squares(&self.rows, b)
     }
     /// Solves L L^T x = b.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
@@ -121,16 +110,7 @@ impl LaneCholesky {
 
     /// Solves L x = b.
     fn forward(&self, b: &[F64Lanes]) -> Vec<F64Lanes> {
-        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len() + 1);
-        for (row, b) in self.rows.iter().zip(b) {
-            let mut known = F64Lanes::ZERO;
-            for (l, x) in row.iter().zip(&x) {
-                known.add_product(l, x);
-            }
-            let diagonal = row[x.len()];
-            x.push(F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal.0[k]));
-        }
-        x
+        forward_lanes(&self.rows, b)
     }
 
     /// Solves L L^T x = b.
@@ -151,6 +131,39 @@ impl LaneCholesky {
     pub fn lane(&self, k: usize) -> Cholesky {
         let row = |r: &Vec<F64Lanes>| r.iter().map(|l| l.0[k]).collect();
         Cholesky::from_rows(self.rows.iter().map(row).collect())
+    }
+}
+
+wide! {
+    fn forward_squares(rows: &[Vec<f64>], b: &[F64Lanes]) -> F64Lanes {
+        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len());
+        let mut squares = F64Lanes::ZERO;
+        for (row, b) in rows.iter().zip(b) {
+            let mut known = F64Lanes::ZERO;
+            for (l, x) in row.iter().zip(&x) {
+                known.add_scaled(x, *l);
+            }
+            let diagonal = row[x.len()];
+            let at = F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal);
+            squares.add_product(&at, &at);
+            x.push(at);
+        }
+        squares
+    }
+}
+
+wide! {
+    fn forward_lanes(rows: &[Vec<F64Lanes>], b: &[F64Lanes]) -> Vec<F64Lanes> {
+        let mut x: Vec<F64Lanes> = Vec::with_capacity(b.len() + 1);
+        for (row, b) in rows.iter().zip(b) {
+            let mut known = F64Lanes::ZERO;
+            for (l, x) in row.iter().zip(&x) {
+                known.add_product(l, x);
+            }
+            let diagonal = row[x.len()];
+            x.push(F64Lanes::each(|k| (b.0[k] - known.0[k]) / diagonal.0[k]));
+        }
+        x
     }
 }
 
@@ -212,6 +225,28 @@ mod tests {
         }
         let det = 4.0 * (3.0 * 2.0 - 0.04) - (2.0 - 0.1) + 0.5 * (0.2 - 1.5);
         assert!((c.log_det() - f64::ln(det)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn lanes_have_the_bits_of_single_matrices() {
+        let element = |k: usize, i: usize, j: usize| {
+            let far = (i as f64 - j as f64).abs();
+            (-far / (k as f64 + 1.3)).exp() + if i == j { 0.1 } else { 0.0 }
+        };
+        let b: Vec<F64Lanes> = (0..9)
+            .map(|i| F64Lanes::each(|k| (i * 8 + k) as f64 / 7.0))
+            .collect();
+        let all = LaneCholesky::from_elements(9, |i, j| F64Lanes::each(|k| element(k, i, j)));
+        let x = all.solve(&b);
+        for k in 0..crate::guided::lanes::LANES {
+            let one = Cholesky::from_elements(9, |i, j| element(k, i, j));
+            let own: Vec<f64> = b.iter().map(|b| b.0[k]).collect();
+            let lane: Vec<f64> = x.iter().map(|x| x.0[k]).collect();
+            assert_eq!(one.solve(&own), lane);
+            assert_eq!(one.log_det(), all.lane(k).log_det());
+            let half = one.forward(&own);
+            assert_eq!(dot(&half, &half), one.forward_squares(&b).0[k]);
+        }
     }
 
     #[test]

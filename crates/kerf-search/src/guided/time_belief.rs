@@ -5,6 +5,7 @@
 use super::forecast::Forecast;
 use super::lanes::{F64Lanes, LANES, LevelRows, distance};
 use super::linear::{Cholesky, dot};
+use super::wide::wide;
 use crate::history::Evaluation;
 use crate::problem::{Problem, Search};
 use std::collections::BTreeMap;
@@ -281,31 +282,6 @@ impl<'p> Belief<'p> {
 }
 
 impl Regression<'_> {
-    /// Covariance of what the predictions of assignments lack, with what that of each run does, at scale 1. `predicted` are
-    /// the predictions of the assignments.
-    fn covariances(
-        &self,
-        runs: &TimeRuns,
-        batch: &TimeBatch,
-        predicted: F64Lanes,
-    ) -> Vec<F64Lanes> {
-        let p = self.parts;
-        let whole = F64Lanes::all(p.whole * p.whole) * (F64Lanes::all(1.0) - predicted);
-        let rest = p.rest * p.rest;
-        let each = runs.all.iter().zip(&self.predicted).zip(&batch.near);
-        each.map(|((run, predicted), near)| {
-            let mut k = whole * F64Lanes::all(1.0 - predicted);
-            for row in &run.levels {
-                k.add_scaled(&batch.levels[*row], self.gains[*row]);
-            }
-            for (edge, row) in &run.casts {
-                k.add_scaled(&batch.casts[*row], self.casts[*edge]);
-            }
-            k + F64Lanes::all(rest) * *near
-        })
-        .collect()
-    }
-
     /// Variance of what the prediction of an assignment lacks, at scale 1.
     fn variance(&self, rows: &LevelRows, a: &[u8], predicted: f64) -> f64 {
         let p = self.parts;
@@ -345,7 +321,7 @@ impl Regression<'_> {
         let some: [&[u8]; LANES] = std::array::from_fn(|k| runs.all[at(k)].assignment.as_slice());
         let batch = TimeBatch::new(self.problem, runs, some);
         let predicted = F64Lanes::each(|k| self.predicted[at(k)]);
-        let covariances = self.covariances(runs, &batch, predicted);
+        let covariances = covariances(self, runs, &batch, predicted);
         for i in from..last {
             let noise = NOISE * self.predicted[i];
             for s in &mut self.scaled {
@@ -366,7 +342,7 @@ impl Regression<'_> {
         scales: &[usize],
         deviations: bool,
     ) -> Vec<(F64Lanes, F64Lanes)> {
-        let covariances = self.covariances(runs, batch, predicted);
+        let covariances = covariances(self, runs, batch, predicted);
         let whole = F64Lanes::each(|k| match deviations {
             true => self.variance(&self.rows, batch.assignments[k], predicted.0[k]),
             false => 0.0,
@@ -431,4 +407,31 @@ fn told(problem: &Problem, f: &Forecast) -> (Vec<Vec<f64>>, Vec<f64>) {
     let casts = problem.edges.iter();
     let casts = casts.map(|e| counted(e.weight).abs().max(least));
     (gains, casts.collect())
+}
+
+wide! {
+    /// Covariance of what the predictions of assignments lack, with what that of each run does, at scale 1. `predicted` are
+    /// the predictions of the assignments.
+    fn covariances(
+        by: &Regression,
+        runs: &TimeRuns,
+        batch: &TimeBatch,
+        predicted: F64Lanes,
+    ) -> Vec<F64Lanes> {
+        let p = by.parts;
+        let whole = F64Lanes::all(p.whole * p.whole) * (F64Lanes::all(1.0) - predicted);
+        let rest = F64Lanes::all(p.rest * p.rest);
+        let mut out = Vec::with_capacity(runs.all.len());
+        for ((run, predicted), near) in runs.all.iter().zip(&by.predicted).zip(&batch.near) {
+            let mut k = whole * F64Lanes::all(1.0 - predicted);
+            for row in &run.levels {
+                k.add_scaled(&batch.levels[*row], by.gains[*row]);
+            }
+            for (edge, row) in &run.casts {
+                k.add_scaled(&batch.casts[*row], by.casts[*edge]);
+            }
+            out.push(k + rest * *near);
+        }
+        out
+    }
 }
