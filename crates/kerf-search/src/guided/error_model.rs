@@ -7,12 +7,16 @@
 //! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
 //! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
-use super::error_fit::{Deviations, ErrorFit, View, alike};
-use super::linear::{Cholesky, dot, normal_cdf};
+use super::error_fit::{Deviations, ErrorBatch, ErrorFit, KeptFit};
+use super::error_fitting::{FitStart, Fitting, Observed};
+use super::lanes::{F64Lanes, LANES, LevelRows, batches, spread};
+use super::linear::normal_cdf;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
-use crate::problem::Search;
+use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Norms, with their weights before any run.
 const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (16.0, 0.3)];
@@ -39,8 +43,8 @@ const KEPT: usize = 8;
 /// is a fit of its own.
 const STARTS: [(usize, usize); 2] = [(32, 3), (100, 1)];
 
-/// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
-const ITERATIONS: usize = 20;
+/// Batches of predictions that are worth a thread.
+const AT_ONCE: usize = 4;
 
 /// With sensitivities.
 const INFORMED: Deviations = Deviations {
@@ -62,17 +66,6 @@ const BLIND: Deviations = Deviations {
     noise: 0.005,
 };
 
-/// Where an error is only known to be too large: it is taken as at least this far beyond the tolerance,
-/// and no nearer than this, both as logarithms.
-const BEYOND: f64 = 1.0;
-
-/// One run.
-struct Observed {
-    assignment: Vec<u8>,
-    /// Logarithm of its error; none if it failed or gave no numbers.
-    log: Option<f64>,
-}
-
 /// The model.
 pub struct ErrorModel<'p> {
     search: Search<'p>,
@@ -83,7 +76,10 @@ pub struct ErrorModel<'p> {
     prior: Vec<Vec<f64>>,
     deviations: Deviations,
     observed: Vec<Observed>,
-    fits: Vec<ErrorFit>,
+    fits: Vec<KeptFit>,
+    /// What was predicted since the last run: the mean and deviation of each fit. A proposal asks more than once.
+    told: RefCell<HashMap<Assignment, Vec<(f64, f64)>>>,
+    rows: LevelRows,
 }
 
 impl<'p> ErrorModel<'p> {
@@ -128,9 +124,11 @@ impl<'p> ErrorModel<'p> {
             tolerance,
             own,
             prior: prior.collect(),
+            rows: LevelRows::new(problem.variables.iter().map(|v| v.levels.len())),
             deviations: if known.is_empty() { BLIND } else { INFORMED },
             observed: Vec::new(),
             fits: Vec::new(),
+            told: RefCell::default(),
             search,
         };
         model.fit();
@@ -147,6 +145,7 @@ impl<'p> ErrorModel<'p> {
         let ran = all.iter().filter(|e| e.assignment.iter().any(|l| *l > 0));
         let observed = ran.map(|e| Observed {
             assignment: e.assignment.clone(),
+            offset: self.offset(&e.assignment),
             log: match e.outcome {
                 Outcome::Ran { error, .. } if error.is_finite() => {
                     Some(error.max(1e-300).ln().max(self.own))
@@ -159,22 +158,14 @@ impl<'p> ErrorModel<'p> {
     }
 
     fn fit(&mut self) {
-        let mut rng = Rng::new(self.search.seed ^ self.observed.len() as u64);
-        let few = STARTS.iter().find(|s| self.prior.len() <= s.0);
-        let starts = few.filter(|_| self.observed.len() > 1).map_or(0, |s| s.1);
-        let mut fits = Vec::new();
-        for (norm, weight) in NORMS {
-            for (interplay, also) in INTERPLAY {
-                for start in 0..=starts {
-                    let from = match start {
-                        0 => self.prior.clone(),
-                        _ => self.start(&mut rng),
-                    };
-                    let (fit, evidence) = self.fit_one(norm, interplay, from);
-                    fits.push((fit, evidence + f64::ln(weight * also)));
-                }
-            }
-        }
+        self.told.get_mut().clear();
+        let starts = self.fit_starts();
+        let ends = (self.tolerance, self.own);
+        let fitting = Fitting::new(ends, &self.prior, self.deviations, &self.observed);
+        let found = fitting.fit_all(&starts).into_iter().zip(&starts);
+        let mut fits: Vec<(ErrorFit, f64)> = found
+            .map(|((fit, evidence), start)| (fit, evidence + start.weight))
+            .collect();
         fits.sort_by(|x, y| y.1.total_cmp(&x.1));
         fits.truncate(KEPT);
         let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
@@ -185,9 +176,34 @@ impl<'p> ErrorModel<'p> {
                 ..f
             })
             .filter(|f| f.weight >= DROPPED)
+            .map(|f| KeptFit::new(f, self.own))
             .collect();
-        let total: f64 = self.fits.iter().map(|f| f.weight).sum();
-        self.fits.iter_mut().for_each(|f| f.weight /= total);
+        let total: f64 = self.fits.iter().map(|f| f.fit.weight).sum();
+        self.fits.iter_mut().for_each(|f| f.fit.weight /= total);
+    }
+
+    /// Each norm with each interplay, from the predictions and at random.
+    fn fit_starts(&self) -> Vec<FitStart> {
+        let mut rng = Rng::new(self.search.seed ^ self.observed.len() as u64);
+        let few = STARTS.iter().find(|s| self.prior.len() <= s.0);
+        let starts = few.filter(|_| self.observed.len() > 1).map_or(0, |s| s.1);
+        let mut out = Vec::new();
+        for (norm, weight) in NORMS {
+            for (interplay, also) in INTERPLAY {
+                for start in 0..=starts {
+                    out.push(FitStart {
+                        norm,
+                        interplay,
+                        weight: f64::ln(weight * also),
+                        logs: match start {
+                            0 => self.prior.clone(),
+                            _ => self.start(&mut rng),
+                        },
+                    });
+                }
+            }
+        }
+        out
     }
 
     /// Contributions as they might be.
@@ -197,117 +213,6 @@ impl<'p> ErrorModel<'p> {
             levels.iter().map(|x| x + moved).collect()
         });
         each.collect()
-    }
-
-    /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
-    fn fit_one(&self, norm: f64, interplay: f64, from: Vec<Vec<f64>>) -> (ErrorFit, f64) {
-        let mut fit = ErrorFit {
-            norm,
-            deviations: Deviations {
-                interplay,
-                ..self.deviations
-            },
-            logs: from,
-            views: Vec::new(),
-            factor: Cholesky::default(),
-            alpha: Vec::new(),
-            weight: 0.0,
-        };
-        let mut evidence = 0.0;
-        for round in 0..ITERATIONS {
-            let views: Vec<View> = self
-                .observed
-                .iter()
-                .map(|o| self.view(&fit, &o.assignment))
-                .collect();
-            let residuals: Vec<f64> = self
-                .observed
-                .iter()
-                .zip(&views)
-                .map(|(o, v)| {
-                    let expected = v.log + self.offset(&o.assignment);
-                    // What is expected to be too large explains a failure as it is.
-                    let y = o.log.unwrap_or(expected.max(self.tolerance + BEYOND));
-                    let moved = v.shares.iter().map(|&(i, l, s)| {
-                        s * (fit.logs[i][l as usize] - self.prior[i][l as usize])
-                    });
-                    y - expected + moved.sum::<f64>()
-                })
-                .collect();
-            let factor = Cholesky::from_elements(views.len(), |i, j| {
-                let (a, b) = (&self.observed[i], &self.observed[j]);
-                let noise = match (i == j, a.log) {
-                    (false, _) => 0.0,
-                    (true, Some(_)) => fit.deviations.noise,
-                    (true, None) => BEYOND,
-                };
-                fit.covariance(&a.assignment, &views[i], &b.assignment, &views[j]) + noise * noise
-            });
-            let alpha = factor.solve(&residuals);
-            evidence = -0.5 * (dot(&alpha, &residuals) + factor.log_det());
-            let moved = fit.correction(&views, &alpha, &self.prior);
-            (fit.views, fit.factor, fit.alpha) = (views, factor, alpha);
-            if round + 1 == ITERATIONS {
-                evidence -= self.bend(&fit, moved);
-                break;
-            }
-            // A full step overshoots where shares change along it.
-            let step = if round < 8 { 0.6 } else { 0.4 };
-            let mut far: f64 = 0.0;
-            for (now, target) in fit.logs.iter_mut().zip(&moved) {
-                for (x, t) in now.iter_mut().zip(target) {
-                    far = far.max((*t - *x).abs());
-                    *x += step * (*t - *x);
-                }
-            }
-            if far < 3e-3 {
-                break;
-            }
-        }
-        (fit, evidence)
-    }
-
-    /// How much less probable the runs are than the evidence says, because the iteration did not come to an
-    /// end: the error of the straight continuation to where it was going.
-    fn bend(&self, fit: &ErrorFit, moved: Vec<Vec<f64>>) -> f64 {
-        let there = ErrorFit {
-            norm: fit.norm,
-            deviations: fit.deviations,
-            logs: moved,
-            views: Vec::new(),
-            factor: Cholesky::default(),
-            alpha: Vec::new(),
-            weight: 0.0,
-        };
-        let d = fit.deviations;
-        let variance = d.interplay * d.interplay + d.noise * d.noise;
-        let each = self.observed.iter().zip(&fit.views).map(|(o, v)| {
-            let go = |&(i, l, s): &(usize, u8, f64)| {
-                s * (there.logs[i][l as usize] - fit.logs[i][l as usize])
-            };
-            let straight = v.log + v.shares.iter().map(go).sum::<f64>();
-            let error = self.view(&there, &o.assignment).log - straight;
-            0.5 * error * error / variance
-        });
-        each.sum()
-    }
-
-    fn view(&self, fit: &ErrorFit, a: &[u8]) -> View {
-        let p = fit.norm;
-        let lowered = a.iter().enumerate().filter(|(_, l)| **l > 0);
-        let terms: Vec<(usize, u8, f64)> = lowered
-            .map(|(i, l)| (i, *l, p * fit.logs[i][*l as usize]))
-            .collect();
-        let top = terms.iter().map(|t| t.2).fold(p * self.own, f64::max);
-        let parts: Vec<f64> = terms.iter().map(|t| (t.2 - top).exp()).collect();
-        let sum: f64 = parts.iter().sum::<f64>() + (p * self.own - top).exp();
-        let shares = terms.iter().zip(&parts);
-        View::new(
-            (top + sum.ln()) / p,
-            shares
-                .map(|((i, l, _), part)| (*i, *l, part / sum))
-                .collect(),
-        )
     }
 
     /// What the caller's model says of the whole beyond what it said of the parts.
@@ -326,51 +231,70 @@ impl<'p> ErrorModel<'p> {
         }
     }
 
-    /// Mean and deviation of the logarithm of the error under one fit.
-    fn predict_by(&self, fit: &ErrorFit, a: &[u8]) -> (f64, f64) {
-        let view = self.view(fit, a);
-        let mut k = Vec::with_capacity(self.observed.len());
-        let mut deviation = 0.0;
-        let interplay = fit.deviations.interplay * fit.deviations.interplay;
-        for ((o, v), alpha) in self.observed.iter().zip(&fit.views).zip(&fit.alpha) {
-            let b = &o.assignment;
-            let near = interplay * alike(a, b);
-            deviation += near * alpha;
-            k.push(fit.covariance_with(&view, v, near));
-        }
-        let half = fit.factor.forward(&k);
-        let variance = fit.covariance(a, &view, a, &view) - dot(&half, &half);
-        let mean = view.log + self.offset(a) + deviation;
-        (mean, variance.max(1e-6).sqrt())
+    /// Mean and deviation of the logarithm of the errors of assignments under each fit.
+    fn predictions<'a>(&self, all: &'a [&'a [u8]]) -> Vec<Vec<(f64, f64)>> {
+        let with_offset = |batch: [&'a [u8]; LANES]| {
+            let mut offset = F64Lanes::ZERO;
+            for k in 0..LANES {
+                // Where there are fewer assignments than lanes, the last one is in all that are left.
+                offset.0[k] = match k > 0 && batch[k] == batch[k - 1] {
+                    true => offset.0[k - 1],
+                    false => self.offset(batch[k]),
+                };
+            }
+            (batch, offset)
+        };
+        let work: Vec<_> = batches(all).map(with_offset).collect();
+        let (fits, rows, observed) = (&self.fits, &self.rows, &self.observed);
+        let found = spread(&work, AT_ONCE, |(batch, offset)| {
+            let runs = observed.iter().map(|o| o.assignment.as_slice());
+            let batch = ErrorBatch::new(*batch, runs, *offset);
+            let each = fits.iter().map(|f| f.predict(rows, &batch));
+            each.collect::<Vec<_>>()
+        });
+        let lane = |i: usize| {
+            let each = found[i / LANES].iter();
+            each.map(|(mean, sd)| (mean.0[i % LANES], sd.0[i % LANES]))
+                .collect()
+        };
+        (0..all.len()).map(lane).collect()
     }
 
     /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
     /// of `doubt`.
     pub fn passes(&self, a: &[u8], doubt: f64) -> f64 {
-        if a.iter().all(|l| *l == 0) {
-            return if self.own <= self.tolerance { 1.0 } else { 0.0 };
-        }
-        let each = self.fits.iter().map(|f| {
-            let (mean, sd) = self.predict_by(f, a);
-            f.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
+        let all = self.passes_each(&[a], doubt);
+        all.first().copied().unwrap_or(1.0)
+    }
+
+    /// The same of many, which costs less than one after the other.
+    pub fn passes_each<A: AsRef<[u8]>>(&self, all: &[A], doubt: f64) -> Vec<f64> {
+        let mut told = self.told.borrow_mut();
+        let new = all.iter().map(AsRef::as_ref);
+        let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
+        let found = self.predictions(&new);
+        told.extend(new.iter().map(|a| a.to_vec()).zip(found));
+        let each = all.iter().map(|a| {
+            let a = a.as_ref();
+            if a.iter().all(|l| *l == 0) {
+                return if self.own <= self.tolerance { 1.0 } else { 0.0 };
+            }
+            let by = self.fits.iter().zip(told.get(a).into_iter().flatten());
+            by.map(|(f, (mean, sd))| {
+                f.fit.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
+            })
+            .sum()
         });
-        each.sum()
+        each.collect()
     }
 
     /// Predicted error, its logarithm's mean and deviation over all fits.
     pub fn predict(&self, a: &[u8]) -> (f64, f64) {
-        let each: Vec<(f64, f64, f64)> = self
-            .fits
-            .iter()
-            .map(|f| {
-                let (m, s) = self.predict_by(f, a);
-                (f.weight, m, s)
-            })
-            .collect();
-        let mean: f64 = each.iter().map(|(w, m, _)| w * m).sum();
-        let var: f64 = each
-            .iter()
-            .map(|(w, m, s)| w * (s * s + (m - mean).powi(2)))
+        let found: Vec<(f64, f64)> = self.predictions(&[a]).into_iter().flatten().collect();
+        let each = || self.fits.iter().zip(&found);
+        let mean: f64 = each().map(|(f, (m, _))| f.fit.weight * m).sum();
+        let var: f64 = each()
+            .map(|(f, (m, s))| f.fit.weight * (s * s + (m - mean).powi(2)))
             .sum();
         (mean, var.sqrt())
     }
@@ -379,7 +303,7 @@ impl<'p> ErrorModel<'p> {
     /// level, for each norm that is left; and the norm.
     pub fn weights(&self) -> Vec<(f64, Vec<Vec<f64>>)> {
         let mut out: Vec<(f64, Vec<Vec<f64>>)> = Vec::new();
-        for f in &self.fits {
+        for f in self.fits.iter().map(|f| &f.fit) {
             if out.iter().any(|(p, _)| *p == f.norm) {
                 continue;
             }

@@ -65,6 +65,8 @@ pub struct Forecast<'p> {
     search: Search<'p>,
     source: ForecastSource,
     small: bool,
+    /// Score of the program as it is.
+    base: f64,
     /// Answers; none where the model gives none.
     told: RefCell<BTreeMap<Assignment, Option<f64>>>,
     answers: Answers,
@@ -78,13 +80,16 @@ pub struct Forecast<'p> {
     first: Vec<usize>,
 }
 
-fn terms(problem: &Problem, first: &[usize], a: &[u8]) -> Vec<usize> {
+fn terms<'t>(
+    problem: &'t Problem,
+    first: &'t [usize],
+    a: &'t [u8],
+) -> impl Iterator<Item = usize> + 't {
     let lowered = a.iter().zip(first).filter(|(l, _)| **l > 0);
-    let mut out: Vec<usize> = lowered.map(|(l, f)| f + *l as usize - 1).collect();
+    let lowered = lowered.map(|(l, f)| f + *l as usize - 1);
     let edges = problem.edges.iter().enumerate();
     let start = first.last().copied().unwrap_or(0);
-    out.extend(edges.filter_map(|(k, e)| (a[e.a] != a[e.b]).then_some(start + k)));
-    out
+    lowered.chain(edges.filter_map(move |(k, e)| (a[e.a] != a[e.b]).then_some(start + k)))
 }
 
 impl<'p> Forecast<'p> {
@@ -99,6 +104,7 @@ impl<'p> Forecast<'p> {
         let f = Forecast {
             search,
             source,
+            base: problem.score(&problem.identity()),
             small: problem.size() <= SMALL.min(answers.in_all as u64),
             answers,
             told: RefCell::default(),
@@ -155,15 +161,19 @@ impl<'p> Forecast<'p> {
         self.source.prepare(&self.search, all);
     }
 
+    /// [`Problem::score_ratio`], with the program's own score known.
     fn counted(&self, a: &[u8]) -> f64 {
-        self.search.problem.score_ratio(a).unwrap_or(1.0)
+        match self.base > 0.0 {
+            true => self.search.problem.score(a) / self.base,
+            false => 1.0,
+        }
     }
 
-    /// Fits the sum to everything that was told since.
-    pub fn refit(&self) {
+    /// Fits the sum to everything that was told since; gives whether that changed it.
+    pub fn refit(&self) -> bool {
         let told = self.told.borrow();
         if self.small || told.len() == self.fitted.get() {
-            return;
+            return false;
         }
         let problem = self.search.problem;
         let n = self.first.last().copied().unwrap_or(0) + problem.edges.len();
@@ -172,7 +182,10 @@ impl<'p> Forecast<'p> {
         let mut right = vec![0.0; n];
         let rows: Vec<(Vec<usize>, f64)> = told
             .iter()
-            .filter_map(|(a, t)| Some((terms(problem, &self.first, a), (*t)? - self.counted(a))))
+            .filter_map(|(a, t)| {
+                let on = terms(problem, &self.first, a).collect();
+                Some((on, (*t)? - self.counted(a)))
+            })
             .collect();
         for (on, y) in &rows {
             for i in on {
@@ -190,6 +203,7 @@ impl<'p> Forecast<'p> {
         self.misses.set((squares / rows.len().max(1) as f64).sqrt());
         self.fitted.set(told.len());
         *self.terms.borrow_mut() = w;
+        true
     }
 
     /// What the model itself says; where it says nothing, what stands for it.
@@ -225,7 +239,7 @@ impl<'p> Forecast<'p> {
             return 1.0;
         }
         let w = self.terms.borrow();
-        let on = terms(self.search.problem, &self.first, a).into_iter();
+        let on = terms(self.search.problem, &self.first, a);
         let sum = self.counted(a) + on.map(|i| w.get(i).copied().unwrap_or(0.0)).sum::<f64>();
         sum.max(1e-3)
     }

@@ -6,12 +6,13 @@
 use super::culprits::Culprits;
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
+use super::lanes::LANES;
 use super::time_model::TimeModel;
 use crate::history::History;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategies::draw;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// Parts of the tolerance that the knapsack plans for.
 const SLACKS: [f64; 5] = [0.5, 0.75, 1.0, 1.4, 2.0];
@@ -72,12 +73,25 @@ pub struct Proposer<'m, 'p> {
 impl Proposer<'_, '_> {
     /// Logarithm of the expected gain of an assignment.
     pub fn value(&self, a: &[u8]) -> f64 {
-        let gain = self.times.log_gain(self.best, a);
-        let mut pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
-        if let Some((c, counts)) = self.culprits {
-            pass += counts * (c.passes(self.search.problem, a) - pass);
-        }
-        gain + pass.max(1e-300).ln()
+        let all = self.values(&[a]);
+        all.first().copied().unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The same of many, which costs less than one after the other.
+    pub fn values<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
+        let gains = self.times.log_gains(self.best, all);
+        let pass = match self.errors {
+            Some(e) => e.passes_each(all, self.doubt),
+            None => vec![1.0; all.len()],
+        };
+        let each = all.iter().zip(gains).zip(pass);
+        each.map(|((a, gain), mut pass)| {
+            if let Some((c, counts)) = self.culprits {
+                pass += counts * (c.passes(a.as_ref()) - pass);
+            }
+            gain + pass.max(1e-300).ln()
+        })
+        .collect()
     }
 
     /// The most promising assignment that has not been evaluated.
@@ -86,16 +100,15 @@ impl Proposer<'_, '_> {
         for round in 0..ROUNDS {
             let mut climb = Climb {
                 proposer: self,
-                known: BTreeMap::new(),
+                known: HashMap::new(),
                 moves: moves(self.search.problem),
             };
             let mut starts = self.starts(rng);
             let many = self.search.problem.variables.len() > EXCHANGES;
             if many {
                 // Not all will be climbed from.
-                let value = |a: &Assignment| self.value(a);
-                let mut valued: Vec<(f64, Assignment)> =
-                    starts.into_iter().map(|a| (value(&a), a)).collect();
+                let values = self.values(&starts);
+                let mut valued: Vec<(f64, Assignment)> = values.into_iter().zip(starts).collect();
                 valued.sort_by(|x, y| y.0.total_cmp(&x.0));
                 starts = valued.into_iter().map(|v| v.1).collect();
             }
@@ -120,7 +133,7 @@ impl Proposer<'_, '_> {
     /// The best of some by the predictions themselves, and whether what stands for them promised no more of
     /// any other. The most promising ones are settled, one after the other.
     fn settled(&self, mut new: Vec<(Assignment, f64)>) -> (Option<Proposal>, bool) {
-        new.sort_by(|x, y| y.1.total_cmp(&x.1));
+        new.sort_by(|x, y| y.1.total_cmp(&x.1).then_with(|| x.0.cmp(&y.0)));
         let mut best: Option<(Assignment, f64)> = None;
         let mut asked = 0;
         let mut agreed = true;
@@ -197,21 +210,21 @@ impl Proposer<'_, '_> {
     /// Time as a sum over variables and pairs of neighbours, as it is around an assignment.
     fn decompose(&self, around: &[u8]) -> Knapsack {
         let problem = self.search.problem;
-        let time = |a: &[u8]| self.times.mean(a);
-        let base = time(around);
-        let mut a = around.to_vec();
+        let base = self.times.mean(around);
         let mut single: Vec<Vec<f64>> = Vec::new();
+        let mut changed = Vec::new();
         for (i, v) in problem.variables.iter().enumerate() {
-            let levels = (0..v.levels.len() as u8).map(|l| {
+            single.push(vec![f64::INFINITY; v.levels.len()]);
+            for l in v.allowed() {
+                let mut a = around.to_vec();
                 a[i] = l;
-                if v.allows(l) {
-                    time(&a) - base
-                } else {
-                    f64::INFINITY
-                }
-            });
-            single.push(levels.collect());
-            a[i] = around[i];
+                changed.push((i, l, a));
+            }
+        }
+        let all: Vec<&[u8]> = changed.iter().map(|c| c.2.as_slice()).collect();
+        let times = self.times.means(&all);
+        for ((i, l, _), time) in changed.iter().zip(times) {
+            single[*i][usize::from(*l)] = time - base;
         }
         let mut pairs = Vec::new();
         for e in &problem.edges {
@@ -219,20 +232,7 @@ impl Proposer<'_, '_> {
             if i == j || pairs.iter().any(|(x, y, _)| (*x, *y) == (i, j)) {
                 continue;
             }
-            let table = (0..single[i].len()).map(|l| {
-                let row = (0..single[j].len()).map(|m| {
-                    (a[i], a[j]) = (l as u8, m as u8);
-                    let apart = single[i][l] + single[j][m];
-                    if apart.is_finite() {
-                        time(&a) - base - apart
-                    } else {
-                        0.0
-                    }
-                });
-                row.collect()
-            });
-            let table: Vec<Vec<f64>> = table.collect();
-            (a[i], a[j]) = (around[i], around[j]);
+            let table = self.together(around, [i, j], [&single[i], &single[j]], base);
             pairs.push((i, j, table));
         }
         Knapsack {
@@ -240,6 +240,35 @@ impl Proposer<'_, '_> {
             pairs,
             ..Knapsack::default()
         }
+    }
+
+    /// What two variables change of the time together, beyond what each of them does: by both levels.
+    fn together(
+        &self,
+        around: &[u8],
+        [i, j]: [usize; 2],
+        alone: [&[f64]; 2],
+        base: f64,
+    ) -> Vec<Vec<f64>> {
+        let mut a = around.to_vec();
+        let mut all = Vec::new();
+        for (l, x) in alone[0].iter().enumerate() {
+            for (m, y) in alone[1].iter().enumerate() {
+                if (x + y).is_finite() {
+                    (a[i], a[j]) = (l as u8, m as u8);
+                    all.push(a.clone());
+                }
+            }
+        }
+        let mut times = self.times.means(&all).into_iter();
+        let row = |x: &f64| {
+            let each = alone[1].iter().map(|y| match (x + y).is_finite() {
+                true => times.next().map_or(0.0, |t| t - base - (x + y)),
+                false => 0.0,
+            });
+            each.collect()
+        };
+        alone[0].iter().map(row).collect()
     }
 }
 
@@ -264,15 +293,18 @@ fn moves(problem: &Problem) -> Vec<Vec<usize>> {
     out
 }
 
+/// An assignment and its value.
+type Valued = (Assignment, f64);
+
 /// Steepest ascent of the value.
 struct Climb<'c, 'm, 'p> {
     proposer: &'c Proposer<'m, 'p>,
-    known: BTreeMap<Assignment, f64>,
+    known: HashMap<Assignment, f64>,
     moves: Vec<Vec<usize>>,
 }
 
 impl Climb<'_, '_, '_> {
-    /// An assignment's value; those that have been evaluated are worth nothing.
+    /// An assignment's value, which it notes.
     fn value(&mut self, a: &[u8]) -> f64 {
         if let Some(v) = self.known.get(a) {
             return *v;
@@ -280,6 +312,16 @@ impl Climb<'_, '_, '_> {
         let v = self.proposer.value(a);
         self.known.insert(a.to_vec(), v);
         v
+    }
+
+    /// Values of several, without a note of them.
+    fn values(&self, all: &[Assignment]) -> Vec<f64> {
+        let known: Vec<Option<f64>> = all.iter().map(|a| self.known.get(a).copied()).collect();
+        let new = all.iter().zip(&known).filter(|(_, k)| k.is_none());
+        let new: Vec<&Assignment> = new.map(|(a, _)| a).collect();
+        let mut found = self.proposer.values(&new).into_iter();
+        let each = known.into_iter().map(|k| k.or_else(|| found.next()));
+        each.map(|v| v.unwrap_or(f64::NEG_INFINITY)).collect()
     }
 
     /// Predictions that the climbs of a proposal may take.
@@ -303,24 +345,40 @@ impl Climb<'_, '_, '_> {
                 rng.shuffle(&mut neighbours);
                 neighbours.truncate(LOOK.0);
             }
-            let mut better: Option<(Assignment, f64)> = None;
-            for b in neighbours {
-                let v = self.value(&b);
-                let known = self.proposer.history.get(&b).is_some();
-                if !known && v > better.as_ref().map_or(value, |x| x.1) {
-                    better = Some((b, v));
-                    // Where not all can be seen, the steepest way is not known anyway.
-                    if !all {
-                        break;
-                    }
-                }
-            }
+            let better = self.better(neighbours, value, all);
             match better {
                 Some((b, v)) => (at, value, looks) = (b, v, 0),
                 None if all || looks >= LOOK.1 => break,
                 None => looks += 1,
             }
         }
+    }
+
+    /// The best of some neighbours that is better than a value and new; where not all neighbours are among them, the first.
+    fn better(
+        &mut self,
+        some: Vec<Assignment>,
+        value: f64,
+        all: bool,
+    ) -> Option<(Assignment, f64)> {
+        let at_once = if all { some.len().max(1) } else { LANES };
+        let mut better: Option<(Assignment, f64)> = None;
+        for part in some.chunks(at_once) {
+            for (b, v) in part.iter().zip(self.values(part)) {
+                if !self.known.contains_key(b) {
+                    self.known.insert(b.clone(), v);
+                }
+                let least = better.as_ref().map_or(value, |x| x.1);
+                if v > least && self.proposer.history.get(b).is_none() {
+                    better = Some((b.clone(), v));
+                    // Where not all can be seen, the steepest way is not known anyway.
+                    if !all {
+                        return better;
+                    }
+                }
+            }
+        }
+        better
     }
 
     /// With many variables: whatever is better is taken as it is met, variables alone first. A look at all neighbours for each
@@ -342,18 +400,16 @@ impl Climb<'_, '_, '_> {
             } else {
                 &order[..]
             };
-            for (set, l) in sets.iter().flat_map(|s| (0..depth).map(move |l| (*s, l))) {
+            let steps = sets.iter().flat_map(|s| (0..depth).map(move |l| (*s, l)));
+            let steps: Vec<(usize, u8)> = steps.collect();
+            let mut left = steps.as_slice();
+            while !left.is_empty() {
                 if self.known.len() >= most {
                     return;
                 }
-                let b = self.moved(&at, set, l);
-                if b == at || self.proposer.history.get(&b).is_some() {
-                    continue;
-                }
-                let v = self.value(&b);
-                if v > value {
-                    (at, value) = (b, v);
-                }
+                let (taken, next) = self.first_better(&at, value, left);
+                left = next;
+                (at, value) = taken.unwrap_or((at, value));
             }
             match (value > before, alone) {
                 (true, _) => {}
@@ -361,6 +417,41 @@ impl Climb<'_, '_, '_> {
                 (false, false) => return,
             }
         }
+    }
+
+    /// The first of the next steps from an assignment that is better than a value, and the steps that are left then. It looks
+    /// at as many as are valued at once.
+    fn first_better<'s>(
+        &mut self,
+        at: &[u8],
+        value: f64,
+        steps: &'s [(usize, u8)],
+    ) -> (Option<Valued>, &'s [(usize, u8)]) {
+        let most = self.most();
+        let mut next: Vec<(usize, Assignment)> = Vec::new();
+        let mut seen = 0;
+        for (set, l) in steps {
+            seen += 1;
+            let b = self.moved(at, *set, *l);
+            if b != at && self.proposer.history.get(&b).is_none() {
+                next.push((seen, b));
+            }
+            if next.len() == LANES {
+                break;
+            }
+        }
+        let (ends, next): (Vec<usize>, Vec<Assignment>) = next.into_iter().unzip();
+        let values = self.values(&next);
+        for ((b, v), end) in next.into_iter().zip(values).zip(ends) {
+            if self.known.len() >= most {
+                return (None, &[]);
+            }
+            self.known.entry(b.clone()).or_insert(v);
+            if v > value {
+                return (Some((b, v)), &steps[end..]);
+            }
+        }
+        (None, &steps[seen..])
     }
 
     /// An assignment with one of the sets at a level.

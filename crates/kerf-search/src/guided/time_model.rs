@@ -11,16 +11,14 @@
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
 use super::forecast::{Forecast, ForecastSource};
-use super::linear::{Cholesky, dot, log_improvement};
+use super::lanes::{F64Lanes, LANES, batches, spread};
+use super::linear::log_improvement;
+use super::time_belief::{Belief, TimeBatch, TimeRuns};
 use crate::history::Evaluation;
 use crate::problem::{Assignment, Search};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Measured times repeat to this, relative.
-const NOISE: f64 = 0.01;
-
-/// Similarity of assignments that differ in one variable.
-const ALIKE: f64 = 0.7;
 
 /// Factors on all deviations: a belief for each.
 const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
@@ -29,46 +27,33 @@ const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 const TRUST: f64 = 0.5;
 const TRUST_BOTH: f64 = 0.67;
 
-/// What levels in no order are taken to change of the time, at least; and by the belief that knows nothing, for which
-/// parts count for more.
-const SHAPES: f64 = 0.3;
-const SHAPES_UNKNOWN: f64 = 0.13;
-
 /// A time that is nearer than this to the prediction, relative, is the prediction: no clock is that good.
 const SAME: f64 = 1e-9;
 
 /// What is left to doubt then.
 const CERTAIN: f64 = 1e-6;
 
+/// Batches of predictions that are worth a thread.
+const AT_ONCE: usize = 4;
+
 /// A belief that counts less is not asked.
 const NEGLIGIBLE: f64 = 1e-4;
 
 /// The model.
 pub struct TimeModel<'p> {
+    search: Search<'p>,
+    runs: TimeRuns,
+    /// Kinds of belief, each with all of the [`SCALES`].
     beliefs: Vec<Belief<'p>>,
-    /// What each counts, and what it counted beforehand.
+    /// What each kind at each scale counts, and what it counted beforehand.
     weights: Vec<f64>,
     prior: Vec<f64>,
     /// Predictions, where somebody makes them.
     forecasts: Vec<Rc<Forecast<'p>>>,
     /// Times are the predictions themselves.
     exact: bool,
-}
-
-/// One belief.
-#[derive(Clone)]
-struct Belief<'p> {
-    search: Search<'p>,
-    /// Predictions that it starts from.
-    forecast: Option<Rc<Forecast<'p>>>,
-    /// Predicted gain of each variable at each level, alone.
-    gains: Vec<Vec<f64>>,
-    /// Predicted time of the conversions on each edge.
-    casts: Vec<f64>,
-    observed: Vec<(Vec<u8>, f64, f64)>,
-    scale: f64,
-    factor: Cholesky,
-    alpha: Vec<f64>,
+    /// Logarithms of gains that were asked for since something changed, and over which time. A proposal asks more than once.
+    told: RefCell<(f64, HashMap<Assignment, f64>)>,
 }
 
 /// Whether somebody predicts time.
@@ -108,11 +93,8 @@ impl<'p> TimeModel<'p> {
         let kinds: Vec<_> = told.chain([(None, 1.0 - trust)]).collect();
         let (mut beliefs, mut prior) = (Vec::new(), Vec::new());
         for (from, part) in kinds.into_iter().filter(|k| k.1 > 0.0) {
-            let first = Belief::new(search, from);
+            beliefs.push(Belief::new(search, from, &SCALES));
             for scale in SCALES {
-                let mut b = first.clone();
-                b.fit(scale);
-                beliefs.push(b);
                 // Nothing is as likely beforehand as that the deviations are as assumed.
                 prior.push(part * (-0.5 * f64::ln(scale).powi(2)).exp());
             }
@@ -120,11 +102,14 @@ impl<'p> TimeModel<'p> {
         let sum: f64 = prior.iter().sum();
         prior.iter_mut().for_each(|p| *p /= sum);
         TimeModel {
+            search,
+            runs: TimeRuns::default(),
             beliefs,
             weights: prior.clone(),
             prior,
             forecasts,
             exact: false,
+            told: RefCell::default(),
         }
     }
 
@@ -151,6 +136,7 @@ impl<'p> TimeModel<'p> {
 
     /// Has the prediction itself made for an assignment.
     pub fn settle(&self, a: &[u8]) {
+        self.told.borrow_mut().1.remove(a);
         self.forecasts.iter().for_each(|f| {
             f.exact(a);
         });
@@ -158,16 +144,23 @@ impl<'p> TimeModel<'p> {
 
     /// Takes what was settled into what stands for the predictions of others.
     pub fn refit(&self) {
-        self.forecasts.iter().for_each(|f| f.refit());
+        for f in &self.forecasts {
+            if f.refit() {
+                self.told.borrow_mut().1.clear();
+            }
+        }
     }
 
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
+        self.told.get_mut().1.clear();
         self.exact = self.forecasts.first().is_some_and(|f| repeats(f, all));
         if self.exact {
             return;
         }
-        let evidence: Vec<f64> = self.beliefs.iter_mut().map(|b| b.learn(all)).collect();
+        self.runs = TimeRuns::new(self.search.problem, all);
+        let each = self.beliefs.iter_mut();
+        let evidence: Vec<f64> = each.flat_map(|b| b.learn(&self.runs)).collect();
         let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights = self.prior.iter().zip(&evidence);
         self.weights = weights.map(|(p, e)| p * (e - most).exp()).collect();
@@ -175,178 +168,113 @@ impl<'p> TimeModel<'p> {
         self.weights.iter_mut().for_each(|w| *w /= sum);
     }
 
-    /// Beliefs that count, with what they do.
-    fn heard(&self) -> impl Iterator<Item = (&Belief<'p>, &f64)> {
-        let all = self.beliefs.iter().zip(&self.weights);
-        all.filter(|(_, w)| **w > NEGLIGIBLE)
+    /// Means of the times of assignments, and deviations if they are asked for, by each belief that counts; and what it
+    /// counts. Then a function of them.
+    fn predictions<'a, R: Send>(
+        &self,
+        all: &'a [&'a [u8]],
+        deviations: bool,
+        f: impl Fn(Vec<(f64, F64Lanes, F64Lanes)>) -> R + Sync,
+    ) -> Vec<R> {
+        let heard: Vec<(&Belief, Vec<usize>, &[f64])> = self
+            .beliefs
+            .iter()
+            .zip(self.weights.chunks(SCALES.len()))
+            .map(|(b, weights)| {
+                let heard = |scale: &usize| weights[*scale] > NEGLIGIBLE;
+                (b, (0..SCALES.len()).filter(heard).collect(), weights)
+            })
+            .filter(|(_, scales, _): &(_, Vec<usize>, _)| !scales.is_empty())
+            .collect();
+        // Predictions of the caller are for this thread alone.
+        let priors = |batch: [&'a [u8]; LANES]| {
+            let each = heard.iter().map(|(b, ..)| b.priors(batch));
+            (batch, each.collect::<Vec<_>>())
+        };
+        let work: Vec<_> = batches(all).map(priors).collect();
+        let by = heard
+            .iter()
+            .map(|(b, scales, w)| (&b.regression, scales, *w));
+        let by: Vec<_> = by.collect();
+        let (problem, runs) = (self.search.problem, &self.runs);
+        spread(&work, AT_ONCE, |(batch, priors)| {
+            let batch = TimeBatch::new(problem, runs, *batch);
+            let mut out = Vec::new();
+            for ((regression, scales, weights), prior) in by.iter().zip(priors) {
+                let found = regression.predict((runs, &batch), *prior, scales, deviations);
+                let each = scales.iter().zip(found);
+                out.extend(each.map(|(scale, (mean, sd))| (weights[*scale], mean, sd)));
+            }
+            f(out)
+        })
     }
 
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
-        if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            return f.time(a).0;
-        }
-        self.heard().map(|(b, w)| w * b.predict(a).0).sum()
+        self.means(&[a]).first().copied().unwrap_or(1.0)
     }
 
-    /// Logarithm of the expected gain of an assignment over a time.
-    pub fn log_gain(&self, best: f64, a: &[u8]) -> f64 {
+    /// The same of many, which costs less than one after the other.
+    pub fn means<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
+        let all: Vec<&[u8]> = all.iter().map(AsRef::as_ref).collect();
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            let (time, miss) = f.time(a);
-            return log_improvement(best, time, miss.max(CERTAIN));
+            return all.iter().map(|a| f.time(a).0).collect();
         }
-        let logs: Vec<f64> = self
-            .heard()
-            .map(|(b, w)| {
-                let (mean, sd) = b.predict(a);
-                w.ln() + log_improvement(best, mean, sd)
-            })
-            .collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if most == f64::NEG_INFINITY {
-            return most;
+        let found = self.predictions(&all, false, |found| {
+            let mut sum = F64Lanes::ZERO;
+            for (w, mean, _) in found {
+                sum.add_scaled(&mean, w);
+            }
+            sum
+        });
+        let lanes = found.iter().flat_map(|l| l.0);
+        lanes.take(all.len()).collect()
+    }
+
+    /// Logarithms of the expected gains of assignments over a time.
+    pub fn log_gains<A: AsRef<[u8]>>(&self, best: f64, all: &[A]) -> Vec<f64> {
+        let mut told = self.told.borrow_mut();
+        if told.0 != best {
+            *told = (best, HashMap::new());
         }
-        most + logs.iter().map(|l| (l - most).exp()).sum::<f64>().ln()
+        let told = &mut told.1;
+        let new = all.iter().map(AsRef::as_ref);
+        let new: Vec<&[u8]> = new.filter(|a| !told.contains_key(*a)).collect();
+        let found = self.log_gains_of(best, &new);
+        told.extend(new.iter().map(|a| a.to_vec()).zip(found));
+        let each = all.iter().map(|a| told.get(a.as_ref()).copied());
+        each.map(|gain| gain.unwrap_or(f64::NEG_INFINITY)).collect()
+    }
+
+    fn log_gains_of(&self, best: f64, all: &[&[u8]]) -> Vec<f64> {
+        if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
+            let each = all.iter().map(|a| {
+                let (time, miss) = f.time(a);
+                log_improvement(best, time, miss.max(CERTAIN))
+            });
+            return each.collect();
+        }
+        let found = self.predictions(all, true, |found| log_gain(best, &found));
+        let lanes = found.iter().flat_map(|l| l.0);
+        lanes.take(all.len()).collect()
     }
 }
 
-impl<'p> Belief<'p> {
-    fn new(search: Search<'p>, forecast: Option<Rc<Forecast<'p>>>) -> Belief<'p> {
-        let problem = search.problem;
-        let n = problem.variables.len();
-        let identity = problem.identity();
-        let mut casts = vec![0.2 / n.max(1) as f64; problem.edges.len()];
-        let mut gains: Vec<Vec<f64>> = problem
-            .variables
-            .iter()
-            .map(|v| {
-                let each = 0.7 / n as f64;
-                // However many formats there are, a shape is one decision for all of the time.
-                let each = if v.unordered {
-                    each.max(SHAPES_UNKNOWN)
-                } else {
-                    each
-                };
-                vec![each; v.levels.len()]
-            })
-            .collect();
-        if let Some(f) = &forecast {
-            let base = f.exact(&identity);
-            // What a variable gains alone hides behind the conversions that it needs then.
-            let total = problem.score(&identity);
-            let each = problem.variables.iter().zip(&mut gains).enumerate();
-            for (i, (v, gains)) in each {
-                for (l, gain) in gains.iter_mut().enumerate() {
-                    let mut a = identity.clone();
-                    a[i] = l as u8;
-                    let alone = (base - f.exact(&a)).abs();
-                    let counted = v.levels[0].cost - v.levels[l].cost;
-                    let counted = if total > 0.0 { counted / total } else { 0.0 };
-                    *gain = alone.max(counted.abs());
-                    if v.unordered {
-                        // Predictions of shapes are weak, and often there are none.
-                        *gain = gain.max(SHAPES);
-                    }
-                }
-            }
-            for (c, e) in casts.iter_mut().zip(&problem.edges) {
-                let counted = if total > 0.0 { e.weight / total } else { 0.0 };
-                *c = counted.abs().max(0.02 / n as f64);
-            }
+/// Logarithm of the expected gain over a time, by what beliefs count, their means and deviations.
+fn log_gain(best: f64, found: &[(f64, F64Lanes, F64Lanes)]) -> F64Lanes {
+    let logs: Vec<F64Lanes> = found
+        .iter()
+        .map(|(w, mean, sd)| {
+            let w = w.ln();
+            F64Lanes::each(|k| w + log_improvement(best, mean.0[k], sd.0[k]))
+        })
+        .collect();
+    F64Lanes::each(|k| {
+        let each = || logs.iter().map(|l| l.0[k]);
+        let most = each().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return most;
         }
-        let mut model = Belief {
-            search,
-            forecast,
-            gains,
-            casts,
-            observed: Vec::new(),
-            scale: 1.0,
-            factor: Cholesky::default(),
-            alpha: Vec::new(),
-        };
-        model.fit(1.0);
-        model
-    }
-
-    /// The prediction that runs correct, and what it may miss itself.
-    fn prior(&self, a: &[u8]) -> (f64, f64) {
-        if let Some(f) = &self.forecast {
-            return f.time(a);
-        }
-        let lowered = a.iter().zip(&self.search.problem.variables);
-        let lowered = lowered.filter(|(_, v)| !v.unordered);
-        let far = lowered.map(|(l, v)| f64::from(*l) / (v.levels.len().max(2) - 1) as f64);
-        (1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64, 0.0)
-    }
-
-    /// Covariance of what the predictions of two assignments lack.
-    fn covariance(&self, a: &[u8], fa: f64, b: &[u8], fb: f64) -> f64 {
-        let (whole, part, cast, rest) = match self.forecast {
-            Some(_) => (0.3, 0.3, 0.8, 0.04),
-            None => (0.3, 0.7, 1.0, 0.05),
-        };
-        let mut k = whole * whole * (1.0 - fa) * (1.0 - fb);
-        let mut far = 0;
-        for ((x, y), g) in a.iter().zip(b).zip(&self.gains) {
-            if x != y {
-                far += 1;
-            } else if *x > 0 {
-                let g = part * g[*x as usize];
-                k += g * g;
-            }
-        }
-        for (e, c) in self.search.problem.edges.iter().zip(&self.casts) {
-            let (p, q) = ((a[e.a], a[e.b]), (b[e.a], b[e.b]));
-            if p.0 != p.1 && q.0 != q.1 {
-                let same = if p == q { 1.0 } else { 0.5 };
-                k += same * (cast * c).powi(2);
-            }
-        }
-        // The identity is known: whatever is like it deviates less.
-        let lowered = |a: &[u8]| {
-            let zeros = a.iter().filter(|l| **l == 0).count();
-            1.0 - ALIKE.powi((a.len() - zeros) as i32)
-        };
-        let near = ALIKE.powi(far) * (lowered(a) * lowered(b)).sqrt();
-        self.scale * self.scale * (k + rest * rest * near)
-    }
-
-    fn fit(&mut self, scale: f64) -> f64 {
-        self.scale = scale;
-        self.factor = Cholesky::from_elements(self.observed.len(), |i, j| {
-            let ((a, fa, _), (b, fb, _)) = (&self.observed[i], &self.observed[j]);
-            let noise = if i == j { (NOISE * fa).powi(2) } else { 0.0 };
-            self.covariance(a, *fa, b, *fb) + noise
-        });
-        let y: Vec<f64> = self.observed.iter().map(|(_, f, t)| t - f).collect();
-        self.alpha = self.factor.solve(&y);
-        -0.5 * (dot(&self.alpha, &y) + self.factor.log_det())
-    }
-
-    /// Corrects it by everything that ran; gives how well it explains the runs.
-    fn learn(&mut self, all: &[Evaluation]) -> f64 {
-        let ran = all.iter().filter_map(|e| {
-            let t = e.outcome.time().filter(|t| t.is_finite())?;
-            let predicted = match &self.forecast {
-                Some(f) => f.exact(&e.assignment),
-                None => self.prior(&e.assignment).0,
-            };
-            Some((e.assignment.clone(), predicted, t))
-        });
-        self.observed = ran.collect();
-        self.fit(self.scale)
-    }
-
-    /// Mean and deviation of the time of an assignment.
-    fn predict(&self, a: &[u8]) -> (f64, f64) {
-        let (f, miss) = self.prior(a);
-        let k: Vec<f64> = self
-            .observed
-            .iter()
-            .map(|(b, fb, _)| self.covariance(a, f, b, *fb))
-            .collect();
-        let half = self.factor.forward(&k);
-        let variance = self.covariance(a, f, a, f) - dot(&half, &half) + miss * miss;
-        (f + dot(&k, &self.alpha), variance.max(1e-10).sqrt())
-    }
+        most + each().map(|l| (l - most).exp()).sum::<f64>().ln()
+    })
 }

@@ -159,7 +159,7 @@ impl Guided<'_> {
         let (Some(e), Some(c), false) = (&self.errors, &self.culprits, self.stale) else {
             return;
         };
-        let each = [e.passes(a, 1.0), c.passes(self.search.problem, a)];
+        let each = [e.passes(a, 1.0), c.passes(a)];
         for (sum, p) in self.foretold.iter_mut().zip(each) {
             let p = if passed { p } else { 1.0 - p };
             *sum += p.clamp(SURPRISE, 1.0).ln();
@@ -239,11 +239,12 @@ impl Guided<'_> {
         };
         let one = changed(&best, 0);
         let two = one.iter().flat_map(|(next, a)| changed(a, *next));
-        let all: Vec<Vec<u8>> = one.iter().cloned().chain(two).map(|c| c.1).collect();
+        let all = one.iter().cloned().chain(two).map(|c| c.1);
+        let all: Vec<Vec<u8>> = all.take(MOST_SHAPES).collect();
         let proposer = self.proposer(1.0, self.blame());
         let mut top: Option<(Vec<u8>, f64)> = None;
-        for a in all.into_iter().take(MOST_SHAPES) {
-            let value = proposer.value(&a);
+        let values = proposer.values(&all);
+        for (a, value) in all.into_iter().zip(values) {
             if self.history.get(&a).is_none() && top.as_ref().is_none_or(|t| value > t.1) {
                 top = Some((a, value));
             }
@@ -265,23 +266,25 @@ impl Guided<'_> {
         }
         let best = self.history.best()?.assignment.clone();
         let proposer = self.proposer(1.0, self.blame());
-        let may_pass = |a: &[u8]| {
-            self.errors
-                .as_ref()
-                .is_none_or(|e| e.passes(a, DOUBT) > CHANCE)
-        };
-        let mut top: Option<(Vec<u8>, f64)> = None;
+        let mut all: Vec<Vec<u8>> = Vec::new();
         for (i, v) in self.search.problem.variables.iter().enumerate() {
             for l in v.allowed().filter(|l| *l != best[i]) {
                 let mut a = best.clone();
                 a[i] = l;
-                if self.history.get(&a).is_some() || !may_pass(&a) {
-                    continue;
+                if self.history.get(&a).is_none() {
+                    all.push(a);
                 }
-                let value = proposer.value(&a);
-                if top.as_ref().is_none_or(|t| value > t.1) {
-                    top = Some((a, value));
-                }
+            }
+        }
+        if let Some(e) = &self.errors {
+            let mut pass = e.passes_each(&all, DOUBT).into_iter();
+            all.retain(|_| pass.next().is_some_and(|p| p > CHANCE));
+        }
+        let values = proposer.values(&all);
+        let mut top: Option<(Vec<u8>, f64)> = None;
+        for (a, value) in all.into_iter().zip(values) {
+            if top.as_ref().is_none_or(|t| value > t.1) {
+                top = Some((a, value));
             }
         }
         top.filter(|t| t.1 >= (NEAR * enough).ln()).map(|t| t.0)
