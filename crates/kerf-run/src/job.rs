@@ -120,6 +120,8 @@ pub struct Job {
     pub warmup: u32,
     /// Timed runs.
     pub repeats: u32,
+    /// Samples of a measurement beside the program's that are enough where they hardly differ.
+    pub steady_repeats: Option<u32>,
     /// Seconds that a timed sample should last at least: launches are recorded, and replayed to fill them (CUDA). 0: a
     /// sample is one run by the host, whose time to launch is in it.
     #[serde(default)]
@@ -203,6 +205,7 @@ impl Job {
             order: 0,
             warmup: 0,
             repeats: 1,
+            steady_repeats: None,
             sample_s: 0.0,
             lock: None,
             energy_s: 0.0,

@@ -239,6 +239,9 @@ struct Held {
     starter: ThreadId,
 }
 
+/// Samples of an evaluation that are enough where they hardly differ.
+const STEADY_REPEATS: u32 = 5;
+
 /// What a worker program of another machine says when that machine is lost, as its last words.
 pub const LOST: &str = "the rank is lost";
 
@@ -347,6 +350,8 @@ impl Evaluator {
             } else {
                 1
             },
+            // A race takes all samples that it asked for.
+            steady_repeats: (r.timed == 1).then_some(STEADY_REPEATS),
             sample_s: if timed { self.job.sample_s } else { 0.0 },
             energy_s: if cuda { r.energy_s } else { 0.0 },
             order: r.order,

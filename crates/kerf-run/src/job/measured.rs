@@ -21,6 +21,9 @@ use std::time::Instant;
 const UNSTEADY: f64 = 0.03;
 const MORE: usize = 4;
 
+/// Samples hardly differ where they all lie within this part of their median.
+const STEADY: f64 = 0.01;
+
 /// A program that is ready to be loaded.
 enum Made {
     Cpu(Box<CpuExecutor>),
@@ -91,6 +94,13 @@ fn prints(m: &Module) -> bool {
 fn unsteady(samples: &[f64]) -> bool {
     let t = Times::new(samples.to_vec());
     t.is_some_and(|t| t.high_s - t.low_s > UNSTEADY * t.median_s)
+}
+
+/// All samples are nearly the same.
+fn steady(samples: &[f64]) -> bool {
+    let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = samples.iter().copied().fold(0.0, f64::max);
+    most - least <= STEADY * least
 }
 
 /// Energy of a run by NVML.
@@ -244,20 +254,26 @@ impl<'s> Pair<'s> {
     }
 
     /// Samples of the plan and of the program as it is, in turn.
-    fn samples(&mut self, repeats: u32, sample_s: f64) -> Result<(Vec<f64>, Vec<f64>), JobError> {
+    fn samples(&mut self, job: &Job, sample_s: f64) -> Result<(Vec<f64>, Vec<f64>), JobError> {
         let (mut samples, mut baseline) = (Vec::new(), Vec::new());
-        let enough = repeats.max(1) as usize;
-        while samples.len() < enough
-            || sample_s > 0.0
-                && samples.len() < MORE * enough
-                && (unsteady(&samples) || unsteady(&baseline))
-        {
+        let enough = job.repeats.max(1) as usize;
+        let few = job.steady_repeats.map_or(enough, |n| enough.min(n as usize));
+        loop {
             if let Some(b) = &mut self.base {
                 baseline.push(b.sample(self.own)?);
             }
             samples.push(self.plan.sample(self.session)?);
+            let n = samples.len();
+            let done = match n {
+                _ if n < few => false,
+                _ if n < enough => steady(&samples) && steady(&baseline),
+                _ if sample_s == 0.0 || n >= MORE * enough => true,
+                _ => !unsteady(&samples) && !unsteady(&baseline),
+            };
+            if done {
+                return Ok((samples, baseline));
+            }
         }
-        Ok((samples, baseline))
     }
 }
 
@@ -336,7 +352,7 @@ pub(super) fn measure(
     let clock = Instant::now();
     pair.warm_up(job.warmup, sample_s)?;
     let mut sensors: Vec<Reading> = watch.as_ref().map(Watch::read).into_iter().collect();
-    let (samples, baseline) = pair.samples(job.repeats, sample_s)?;
+    let (samples, baseline) = pair.samples(job, sample_s)?;
     let replays = pair.plan.batch;
     // What is measured from here on, energy, would change outputs that it starts from.
     let outputs = match stays_on_device(job) {

@@ -190,7 +190,7 @@ pub struct Args {
     /// The CPU's sizes on a GPU too, where the workload has `[cpu_sizes]`: to compare devices.
     #[arg(long)]
     pub(super) cpu_sizes: bool,
-    /// Timed runs of an evaluation (GPU).
+    /// Timed runs of an evaluation, and no more than 5 in the search where they hardly differ (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeats: u32,
     /// Seconds over which the energy of the plan and of the program is measured (GPU; at least 5 for a
