@@ -81,6 +81,19 @@ impl LostShadows {
         *self == LostShadows::default()
     }
 
+    /// How many were lost in each way that occurred, and which way that is.
+    pub fn by_reason(&self) -> Vec<(u64, &'static str)> {
+        let all = [
+            (
+                self.loads,
+                "values read as a float that were written as something else",
+            ),
+            (self.stores, "values written to variables of the program"),
+            (self.local, "accesses to local memory through pointers"),
+        ];
+        all.into_iter().filter(|(n, _)| *n > 0).collect()
+    }
+
     pub(crate) fn from_words(w: &[u64]) -> LostShadows {
         let at = |i: usize| w.get(i).copied().unwrap_or(0);
         LostShadows {
@@ -93,16 +106,8 @@ impl LostShadows {
 
 impl std::fmt::Display for LostShadows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts = [
-            (
-                self.loads,
-                "values read as a float that were written as something else",
-            ),
-            (self.stores, "values written to variables of the program"),
-            (self.local, "accesses to local memory through pointers"),
-        ];
-        let some = parts.iter().filter(|(n, _)| *n > 0);
-        let words: Vec<String> = some.map(|(n, what)| format!("{n} {what}")).collect();
+        let some = self.by_reason();
+        let words: Vec<String> = some.iter().map(|(n, what)| format!("{n} {what}")).collect();
         write!(f, "{}", words.join(", "))
     }
 }

@@ -143,11 +143,21 @@ pub fn run(
     index: usize,
     exec: &mut dyn Executor,
 ) -> Result<Outputs, ExecError> {
-    let k: &RandomKernel = &p.random.kernels[index];
-    let (mut args, outs) = random_buffers(p.seed, index, k.threads(), exec)?;
-    if let Some(Some(lambda)) = p.lambda.get(index) {
-        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
-    }
+    let lambda = p.lambda.get(index).copied().flatten();
+    let outs = launch(&p.random.kernels[index], (p.seed, index), lambda, exec)?;
+    read_outputs(&outs, exec)
+}
+
+/// Launches kernel `index` of a seed on an executor that has it loaded, with a further argument where a plan runs it in
+/// two versions; gives its four outputs.
+pub(crate) fn launch(
+    k: &RandomKernel,
+    (seed, index): (u64, usize),
+    lambda: Option<f32>,
+    exec: &mut dyn Executor,
+) -> Result<Vec<BufferId>, ExecError> {
+    let (mut args, outs) = random_buffers(seed, index, k.threads(), exec)?;
+    args.extend(lambda.map(|l| Arg::Bytes(l.to_le_bytes().to_vec())));
     exec.launch(&Launch {
         symbol: &k.name,
         name: &k.name,
@@ -156,15 +166,23 @@ pub fn run(
         dynamic_shared: 0,
         args: &args,
     })?;
+    Ok(outs)
+}
+
+/// What a random kernel wrote to its four outputs.
+pub(crate) fn read_outputs(
+    outs: &[BufferId],
+    exec: &mut dyn Executor,
+) -> Result<Outputs, ExecError> {
     let mut buffers: [Vec<u8>; 4] = Default::default();
-    for (i, id) in outs.into_iter().enumerate() {
-        buffers[i] = exec.read(id)?;
+    for (buffer, id) in buffers.iter_mut().zip(outs) {
+        *buffer = exec.read(*id)?;
     }
     Ok(Outputs::canonical(buffers))
 }
 
 /// Inputs and outputs of a random kernel for `n` threads, on an executor: the arguments, and the four outputs.
-pub(crate) fn random_buffers(
+fn random_buffers(
     seed: u64,
     index: usize,
     n: usize,

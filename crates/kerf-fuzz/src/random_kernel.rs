@@ -95,6 +95,18 @@ pub struct Uses {
     pub atomics: bool,
 }
 
+impl RandomModule {
+    /// The same kernels with device functions inlined, as compilers do with those of most programs. Functions that call
+    /// themselves stay functions.
+    pub fn inlined(self) -> RandomModule {
+        let ir = self.ir;
+        RandomModule {
+            ir: ir.replace(kernel::NOT_INLINED, "alwaysinline nounwind"),
+            ..self
+        }
+    }
+}
+
 /// The module of `kernels` random kernels `@k0`, `@k1` and so on that belongs to `seed`.
 ///
 /// The text depends on nothing else, and the first kernels of a seed are the same however many

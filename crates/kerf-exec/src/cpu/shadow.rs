@@ -54,6 +54,8 @@ pub struct ShadowState {
     /// Has a kernel run?
     used: AtomicBool,
     map: ShadowMap,
+    /// Which execution this is.
+    number: u64,
 }
 
 impl Drop for ShadowState {
@@ -67,6 +69,10 @@ impl Drop for ShadowState {
 static CURRENT: AtomicPtr<ShadowState> = AtomicPtr::new(std::ptr::null_mut());
 /// Only one shadow execution at a time in a process.
 static ONE: Mutex<()> = Mutex::new(());
+/// Number of the next execution.
+static EXECUTIONS: AtomicU64 = AtomicU64::new(1);
+/// Number of the running one.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
 
 impl ShadowState {
     /// Reserves shadow memory for an arena.
@@ -84,6 +90,7 @@ impl ShadowState {
                 .collect(),
             used: AtomicBool::new(false),
             map,
+            number: EXECUTIONS.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -91,6 +98,7 @@ impl ShadowState {
     pub fn with<R>(&self, f: impl FnOnce() -> R) -> R {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         self.used.store(true, Ordering::Release);
+        RUNNING.store(self.number, Ordering::Release);
         CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
         let r = f();
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
@@ -174,12 +182,17 @@ impl ShadowState {
         }
     }
 
+    /// How often each comparison went the other way in the shadow.
+    pub fn flip_counts(&self) -> Vec<u64> {
+        let counts = self.flips.iter();
+        counts.map(|n| n.load(Ordering::Relaxed)).collect()
+    }
+
     /// Comparisons that went the other way in the shadow: number of times and place.
     pub fn flips(&self) -> Vec<(u64, Option<kerf_ir::sites::Location>)> {
-        self.flips
-            .iter()
-            .zip(&self.map.comparisons)
-            .map(|(n, l)| (n.load(Ordering::Relaxed), l.clone()))
+        self.flip_counts()
+            .into_iter()
+            .zip(self.map.comparisons.iter().cloned())
             .filter(|(n, _)| *n > 0)
             .collect()
     }
@@ -196,18 +209,44 @@ impl ShadowState {
 const SETS: usize = 1 << 12;
 const WAYS: usize = 8;
 
+/// What a thread knows of values in one execution.
 struct Local {
+    execution: u64,
     /// Values by their bits.
     table: Vec<[Entry; WAYS]>,
     args: [Entry; 64],
     ret: Entry,
 }
 
+impl Local {
+    fn of_execution(execution: u64) -> Local {
+        let none = Entry {
+            value: Dd::from_f64(0.0),
+            tag: 0,
+        };
+        Local {
+            execution,
+            table: vec![[none; WAYS]; SETS],
+            args: [none; 64],
+            ret: none,
+        }
+    }
+}
+
 thread_local! {
-    static LOCAL: RefCell<Local> = {
-        let none = Entry { value: Dd::from_f64(0.0), tag: 0 };
-        RefCell::new(Local { table: vec![[none; WAYS]; SETS], args: [none; 64], ret: none })
-    };
+    static LOCAL: RefCell<Local> = RefCell::new(Local::of_execution(0));
+}
+
+/// What this thread knows in the running execution. Threads live on from one execution to the next, where the same bits
+/// stand for other values.
+fn with_local<R>(f: impl FnOnce(&mut Local) -> R) -> R {
+    let running = RUNNING.load(Ordering::Acquire);
+    LOCAL.with_borrow_mut(|l| {
+        if l.execution != running {
+            *l = Local::of_execution(running);
+        }
+        f(l)
+    })
 }
 
 fn state() -> &'static ShadowState {
@@ -220,7 +259,7 @@ fn hash(t: u64) -> usize {
 }
 
 fn keep(t: u64, value: Dd) {
-    LOCAL.with_borrow_mut(|l| {
+    with_local(|l| {
         let set = &mut l.table[hash(t)];
         // In place of an older value of the same bits, or of the oldest.
         let at = set.iter().position(|e| e.tag == t).unwrap_or(WAYS - 1);
@@ -230,7 +269,7 @@ fn keep(t: u64, value: Dd) {
 }
 
 fn find(t: u64) -> Option<Dd> {
-    LOCAL.with_borrow(|l| {
+    with_local(|l| {
         l.table[hash(t)]
             .iter()
             .find(|e| e.tag == t)
@@ -333,7 +372,7 @@ extern "C" fn copy(to: usize, from: usize, bytes: u64) {
 }
 
 extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
-    LOCAL.with_borrow_mut(|l| {
+    with_local(|l| {
         if let Some(a) = l.args.get_mut(i as usize) {
             *a = Entry {
                 value: Dd { hi, lo },
@@ -344,7 +383,7 @@ extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
 }
 
 extern "C" fn arg(i: u32, bits: u64, format: u32) -> Dd {
-    let known = LOCAL.with_borrow(|l| {
+    let known = with_local(|l| {
         l.args
             .get(i as usize)
             .filter(|a| a.tag == bits)
@@ -355,13 +394,13 @@ extern "C" fn arg(i: u32, bits: u64, format: u32) -> Dd {
 
 /// A struct passed by value: this copy is of what lies at the address in the slot.
 extern "C" fn byval(i: u32, to: usize, bytes: u64) {
-    if let Some(from) = LOCAL.with_borrow(|l| l.args.get(i as usize).map(|a| a.tag)) {
+    if let Some(from) = with_local(|l| l.args.get(i as usize).map(|a| a.tag)) {
         state().copied(to, from as usize, bytes as usize);
     }
 }
 
 extern "C" fn set_ret(bits: u64, hi: f64, lo: f64) {
-    LOCAL.with_borrow_mut(|l| {
+    with_local(|l| {
         l.ret = Entry {
             value: Dd { hi, lo },
             tag: bits,
@@ -370,7 +409,7 @@ extern "C" fn set_ret(bits: u64, hi: f64, lo: f64) {
 }
 
 extern "C" fn ret(bits: u64, format: u32) -> Dd {
-    let known = LOCAL.with_borrow(|l| (l.ret.tag == bits).then_some(l.ret.value));
+    let known = with_local(|l| (l.ret.tag == bits).then_some(l.ret.value));
     known.unwrap_or_else(|| recall(bits, format))
 }
 
@@ -444,20 +483,41 @@ pub fn symbols() -> Vec<(&'static str, usize)> {
 mod tests {
     use super::*;
 
+    /// Runs `f` in an execution of its own.
+    fn in_execution(f: impl FnOnce()) {
+        let arena = Arena::new().expect("memory");
+        let s = ShadowState::new(&arena, ShadowMap::default()).expect("memory");
+        s.with(f);
+    }
+
     #[test]
     fn a_block_full_of_values_is_remembered() {
         // Equal exponents and runs of mantissas, as the sums of a block have.
         let bits: Vec<u64> = (0..1024u64)
             .map(|i| (1.0 + i as f64 / 7.0).to_bits())
             .collect();
-        for (i, b) in bits.iter().enumerate() {
-            remember(*b, 0, f64::from_bits(*b), i as f64 * 1e-20);
-        }
-        for (i, b) in bits.iter().enumerate() {
-            assert_eq!(recall(*b, 0).lo, i as f64 * 1e-20);
-        }
-        remember(bits[5], 0, 1.0, 2e-20);
-        assert_eq!(recall(bits[5], 0).lo, 2e-20);
+        in_execution(|| {
+            for (i, b) in bits.iter().enumerate() {
+                remember(*b, 0, f64::from_bits(*b), i as f64 * 1e-20);
+            }
+            for (i, b) in bits.iter().enumerate() {
+                assert_eq!(recall(*b, 0).lo, i as f64 * 1e-20);
+            }
+            remember(bits[5], 0, 1.0, 2e-20);
+            assert_eq!(recall(bits[5], 0).lo, 2e-20);
+        });
+    }
+
+    /// A worker computes one reference after another, on the same threads.
+    #[test]
+    fn values_of_another_execution_are_forgotten() {
+        let bits = 1.5f64.to_bits();
+        in_execution(|| {
+            remember(bits, 0, 1.5, 1e-20);
+            set_ret(bits, 1.5, 1e-20);
+            assert_eq!([recall(bits, 0).lo, ret(bits, 0).lo], [1e-20, 1e-20]);
+        });
+        in_execution(|| assert_eq!([recall(bits, 0).lo, ret(bits, 0).lo], [0.0, 0.0]));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use super::random::Random;
 use super::writer::{Function, Writer};
 use super::{RandomKernel, Uses};
 
+/// Attributes of device functions.
+pub(super) const NOT_INLINED: &str = "noinline nounwind";
+
 /// Writes the kernel `@k<index>` of the module of `seed` at the end of `module`.
 pub(super) fn write_kernel(
     seed: u64,
@@ -66,7 +69,7 @@ impl Writer<'_> {
         }
         let _ = writeln!(
             self.text,
-            "define internal {} @{}({}) noinline nounwind {{\nentry:",
+            "define internal {} @{}({}) {NOT_INLINED} {{\nentry:",
             function.result.ir(),
             function.name,
             parameters.join(", ")
