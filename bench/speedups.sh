@@ -37,5 +37,6 @@ one() {
 }
 export -f one verdict worst
 export kerf from out began limit
-files=$(for n in ${NAMES:-*}; do ls "$from"/$n.toml "$from"/*/$n.toml 2>/dev/null; done)
+set -f; names=(${NAMES:-"*"}); set +f
+files=$(for n in "${names[@]}"; do ls "$from"/$n.toml "$from"/*/$n.toml 2>/dev/null; done)
 echo "$files" | xargs -P "$jobs" -d '\n' -I{} bash -c 'one "{}"' | tee -a "$out/log.txt"

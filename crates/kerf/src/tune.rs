@@ -336,8 +336,7 @@ fn request(
         },
         limit: Duration::from_secs_f64(a.timeout),
         workers: match (a.device, a.workers) {
-            // While one measures, another makes code.
-            (DeviceArg::Cuda, 0) => (cores(0) / 2).clamp(1, 2),
+            (DeviceArg::Cuda, n) => n.max(1),
             (_, n) => cores(n),
         },
         program: worker_program()?,

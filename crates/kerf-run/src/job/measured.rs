@@ -179,8 +179,8 @@ impl Prepared {
         spent.baseline_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         kept_before.start_resident(job, own, program)?;
-        let contents = kept_before.contents(job, session)?;
-        spent.load_s += clock.elapsed().as_secs_f64();
+        let contents = kept_before.contents(job, session, spent)?;
+        spent.load_s += clock.elapsed().as_secs_f64() - spent.wait_s;
         Ok(Prepared {
             plan,
             base,
@@ -257,7 +257,9 @@ impl<'s> Pair<'s> {
     fn samples(&mut self, job: &Job, sample_s: f64) -> Result<(Vec<f64>, Vec<f64>), JobError> {
         let (mut samples, mut baseline) = (Vec::new(), Vec::new());
         let enough = job.repeats.max(1) as usize;
-        let few = job.steady_repeats.map_or(enough, |n| enough.min(n as usize));
+        let few = job
+            .steady_repeats
+            .map_or(enough, |n| enough.min(n as usize));
         loop {
             if let Some(b) = &mut self.base {
                 baseline.push(b.sample(self.own)?);
@@ -345,7 +347,7 @@ pub(super) fn measure(
     } = prepared;
     let clock = Instant::now();
     let turn = alone(job)?;
-    spent.wait_s = clock.elapsed().as_secs_f64();
+    spent.wait_s += clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     let mut pair = Pair::load(job, (plan, base), contents, (session, used), own)?;
     spent.load_s += clock.elapsed().as_secs_f64();

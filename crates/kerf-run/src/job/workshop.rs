@@ -2,6 +2,7 @@
 use super::baseline::{Baseline, JobContents};
 use super::finished::Libdevice;
 use super::measured::alone;
+use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
 use super::shadowed::ReferenceCode;
@@ -14,6 +15,7 @@ use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
 use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
+use std::time::Instant;
 
 /// What one job leaves for the next in the same process.
 #[derive(Default)]
@@ -50,10 +52,13 @@ impl Workshop {
         &mut self,
         job: &Job,
         session: &WorkloadSession,
+        spent: &mut JobSeconds,
     ) -> Result<JobContents, JobError> {
         if stays_on_device(job) {
             // What makes and converts inputs would be in others' times.
+            let clock = Instant::now();
             let _turn = alone(job)?;
+            spent.wait_s += clock.elapsed().as_secs_f64();
             let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
                 let held = resident.held(session, &own)?;

@@ -197,7 +197,7 @@ pub struct Args {
     /// steady figure).
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = crate::parse_window)]
     pub(super) energy: f64,
-    /// Evaluations at a time; 0: two on a GPU, elsewhere as many as there are cores. On a GPU they take turns
+    /// Evaluations at a time; 0: one on a GPU, elsewhere as many as there are cores. On a GPU they take turns
     /// to measure times.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     pub(super) workers: usize,
