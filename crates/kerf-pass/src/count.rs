@@ -14,6 +14,7 @@ mod local;
 mod record;
 mod recorders;
 mod stride;
+mod told;
 mod values;
 pub mod warp;
 

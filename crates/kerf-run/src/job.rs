@@ -21,6 +21,7 @@ mod save;
 mod shadowed;
 mod sweep;
 mod timed;
+mod turn;
 mod workshop;
 
 pub use count::{KernelCounts, NotCounted, ProgramCounts, SiteCounts, Traffic};

@@ -107,7 +107,7 @@ impl Cells {
     }
 
     /// The cell of an element.
-    fn of(&self, i: usize) -> usize {
+    fn holding(&self, i: usize) -> usize {
         let row = (i / self.width) * self.rows / self.height;
         row * self.columns + (i % self.width) * self.columns / self.width
     }
@@ -143,12 +143,12 @@ impl Seen {
     }
 
     /// Looks at elements from `first` on.
-    fn of(first: usize, got: &[f64], reference: &[Dd], floor: f64, cells: &Cells) -> Seen {
+    fn looking_at(first: usize, got: &[f64], reference: &[Dd], floor: f64, cells: &Cells) -> Seen {
         let mut seen = Seen::nothing(cells);
         for (k, (x, r)) in got.iter().zip(reference).enumerate() {
             let index = first + k;
             let error = relative(*x, *r, floor);
-            let cell = &mut seen.cells[cells.of(index)];
+            let cell = &mut seen.cells[cells.holding(index)];
             *cell = cell.max(error);
             if error == 0.0 {
                 seen.exact += 1;
@@ -225,7 +225,7 @@ impl ScatterBuilder {
         let part = &part;
         let look = move |first: usize| {
             let (got, reference) = part(first..(first + each).min(count));
-            Seen::of(next + first, &got, &reference, floor, cells)
+            Seen::looking_at(next + first, &got, &reference, floor, cells)
         };
         let parts: Vec<Seen> = std::thread::scope(|s| {
             let starts = (0..count).step_by(each);

@@ -6,8 +6,7 @@
 use super::CountDevice;
 use super::fields::{FIELDS, Join, LANES, join};
 use super::lanes;
-use super::recorders::field_of;
-use super::values::larger;
+use super::values::{field_of, larger};
 use kerf_llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 
 /// All lanes of a warp.

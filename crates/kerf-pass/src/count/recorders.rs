@@ -3,10 +3,10 @@
 //! On the CPU executor the fields of a record are variables, and the code that takes a value stands where the value is: a
 //! loop over threads stays one that can be vectorised. For a GPU the same code takes seconds to assemble, a hundred
 //! instructions a site, and it runs once.
-use super::emit::{Terms, lost, see, terms};
 use super::fields::{CANCELLATION, FIELDS};
 use super::local::{self, Locals};
-use super::values::{lanes, larger, operands, values};
+use super::told::{Terms, lost, see, terms};
+use super::values::{field_of, lanes, larger, operands, values};
 use kerf_ir::sites::float_shape;
 use kerf_llvm::{Builder, Linkage, Module, Opcode, Type, Value};
 use kerf_num::Format;
@@ -100,11 +100,6 @@ impl<'m> Recorders<'m> {
             f
         })
     }
-}
-
-/// Where a field of a record is.
-pub(super) fn field_of(b: &Builder, record: Value, field: usize) -> Value {
-    b.offset(record, b.i64(8 * field as u64))
 }
 
 /// Takes a value into a record.

@@ -42,3 +42,8 @@ pub(super) fn lanes(b: &Builder, v: Value) -> Vec<Value> {
 pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
     b.select(b.icmp(IntPred::LLVMIntUGT, x, y), x, y)
 }
+
+/// Where a field of a record is.
+pub(super) fn field_of(b: &Builder, record: Value, field: usize) -> Value {
+    b.offset(record, b.i64(8 * field as u64))
+}

@@ -3,6 +3,7 @@ use super::baseline::{Baseline, JobContents};
 use super::report::{Energy, JobSeconds, Times};
 use super::resident::stays_on_device;
 use super::timed::TimedProgram;
+use super::turn::alone;
 use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
@@ -65,21 +66,6 @@ fn made(job: &Job, m: &Module, spent: &mut JobSeconds) -> Result<Made, JobError>
             Made::Cuda(code)
         }
     })
-}
-
-/// The GPU for this process alone, among those that ask for it. Given back when dropped.
-pub(super) fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
-    let Some(path) = &job.lock else {
-        return Ok(None);
-    };
-    let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
-    let f = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(fail)?;
-    f.lock().map_err(fail)?;
-    Ok(Some(f))
 }
 
 /// Kernels write lines for people.

@@ -1,12 +1,12 @@
 //! What one job leaves for the next in the same process.
 use super::baseline::{Baseline, JobContents};
 use super::finished::Libdevice;
-use super::measured::alone;
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
 use super::shadowed::ReferenceCode;
 use super::timed::TimedProgram;
+use super::turn::alone;
 use super::{Job, JobError};
 use crate::run::{Contents, FirstContents, WorkloadSession};
 use kerf_clang::compile::Toolchain;
