@@ -9,6 +9,7 @@
 // compare/records.rs has the same.
 enum { THREADS = 128, CHUNK = 4096, GROUP = 1024 };
 enum { DIGIT_BITS = 9, BINS = 1 << DIGIT_BITS, PREFIXES = 8, COUNTERS = 256 };
+enum { HALVES = 1264 };
 
 // Partial results of one chunk for each block.
 KERNEL void compare_chunks(Values v, Partial *out)
@@ -89,6 +90,86 @@ KERNEL void count_digits(Values v, Digit d, u64 *bins)
     for (u32 b = thread(); b < all; b += COUNTERS)
         if (own[b] != 0)
             __atomic_fetch_add(&bins[b], u64(own[b]), __ATOMIC_RELAXED);
+}
+
+// The relative error of a value, infinite where only one of value and reference is finite or both are not the same.
+DEVICE double relative_error(const Values &v, u64 index)
+{
+    const double got = v.got(index);
+    const dd reference = v.reference(index);
+    if (kerf::is_finite(got) && kerf::is_finite(reference.hi))
+        return errors_of(got, reference, v.floor).rel;
+    return same(got, reference.hi) ? 0.0 : __builtin_inf();
+}
+
+// Cells of a map of errors, and where half decades begin.
+struct Spread {
+    u64 rows, columns, height, width;
+    const double *limits;
+    u64 halves;
+
+    METHOD u64 cell(u64 index) const
+    {
+        return index / width * rows / height * columns + index % width * columns / width;
+    }
+    // The last half decade that begins at or below an error, which is as large as the first at least.
+    METHOD u32 half(double error) const
+    {
+        u32 low = 0, high = halves;
+        while (high - low > 1) {
+            const u32 middle = (low + high) / 2;
+            if (limits[middle] <= error)
+                low = middle;
+            else
+                high = middle;
+        }
+        return low;
+    }
+};
+
+// Counts values without error, those with an infinite one, and the others by half decade, and takes the largest of each
+// cell: `out` has them in this order.
+KERNEL void spread_errors(Values v, Spread s, u64 *out)
+{
+    static SHARED u32 own[HALVES + 2];
+    for (u32 b = thread(); b < HALVES + 2; b += COUNTERS)
+        own[b] = 0;
+    __syncthreads();
+    u64 *cells = out + 2 + s.halves;
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < v.count; i += stride) {
+        const double error = relative_error(v, i);
+        const u32 kind = error == 0.0 ? 0 : kerf::is_finite(error) ? 2 + s.half(error) : 1;
+        __atomic_fetch_add(&own[kind], 1u, __ATOMIC_RELAXED);
+        // Errors are non-negative: their bits are in their order. Most are no news.
+        u64 *cell = cells + s.cell(i);
+        if (bits_of(error) > *(volatile u64 *)cell)
+            __atomic_fetch_max(cell, bits_of(error), __ATOMIC_RELAXED);
+    }
+    __syncthreads();
+    for (u32 b = thread(); b < 2 + s.halves; b += COUNTERS)
+        if (own[b] != 0)
+            __atomic_fetch_add(&out[b], u64(own[b]), __ATOMIC_RELAXED);
+}
+
+// Values whose error is no less than another: their number, and of the first `most` that come index, error, value and
+// reference.
+KERNEL void collect_errors(Values v, double least, u64 most, u64 *out)
+{
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < v.count; i += stride) {
+        const double error = relative_error(v, i);
+        if (!(error >= least))
+            continue;
+        const u64 at = __atomic_fetch_add(out, u64(1), __ATOMIC_RELAXED);
+        if (at >= most)
+            continue;
+        u64 *to = out + 1 + 4 * at;
+        to[0] = i;
+        to[1] = bits_of(error);
+        to[2] = bits_of(v.got(i));
+        to[3] = bits_of(to_double(v.reference(i)));
+    }
 }
 
 // Integers of two buffers of the same layout. Places have the offset in the low 32 bits of a word, the size above.

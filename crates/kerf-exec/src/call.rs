@@ -50,6 +50,11 @@ pub fn word(value: usize) -> Arg {
     Arg::Bytes((value as u64).to_le_bytes().to_vec())
 }
 
+/// A float as an argument.
+pub fn float(value: f64) -> Arg {
+    Arg::Bytes(value.to_bits().to_le_bytes().to_vec())
+}
+
 /// The address of a buffer as an argument.
 pub fn start_of(id: BufferId) -> Arg {
     Arg::Buffer { id, offset: 0 }

@@ -11,6 +11,7 @@
 mod records;
 mod select;
 mod similarity;
+mod spread;
 
 use crate::call::{self, GrowingBuffer, Record, start_of};
 use crate::cpu::{CpuExecutor, CpuOptions};
@@ -35,12 +36,14 @@ const LARGEST_AT: usize = PARTIAL_BYTES;
 const LARGEST_BYTES: usize = 3 * 3 * 8;
 
 /// Symbols of the kernels.
-pub const KERNELS: [&str; 11] = [
+pub const KERNELS: [&str; 13] = [
     "compare_chunks",
     "combine_partials",
     "combine_sums",
     "fetch_largest",
     "count_digits",
+    "spread_errors",
+    "collect_errors",
     "count_integer_mismatches",
     "digest_values",
     "digest_integers",

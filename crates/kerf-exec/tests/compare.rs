@@ -8,7 +8,7 @@ use kerf_exec::compare::{self, DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::metrics::{
-    CompareOptions, ErrorReport, ImageExtents, Integers, compare_with_quantiles, ssim,
+    CompareOptions, ErrorReport, ImageExtents, Integers, compare_with_quantiles, scatter, ssim,
 };
 use kerf_num::random::SplitMix64;
 use kerf_num::{Dd, Format};
@@ -322,6 +322,40 @@ fn similarity_of_images() {
     check_images(&mut on_cpu());
 }
 
+/// How errors are spread, for extents that values have and for others.
+fn check_scatter<E: Executor>(c: &mut DeviceComparer<E>) {
+    for (i, kind) in KINDS.into_iter().enumerate() {
+        let s = Sample::dense(Format::F32, kind, 6000, 400 + i as u64);
+        let v = values(c, &s);
+        for shape in [&[6000][..], &[60, 100], &[3, 2000], &[7, 7]] {
+            for floor in [0.0, 0.5] {
+                let want = scatter(&s.got, &s.reference, floor, shape);
+                let got = c.scatter(&v, Format::F32, floor, shape).expect("looked at");
+                assert_eq!(got, Some(want), "{kind:?} {shape:?} floor {floor}");
+            }
+        }
+    }
+    // So many that have the largest error are not collected.
+    let got = vec![1.5f64; 40_000];
+    let s = Sample {
+        element_bytes: 8,
+        offsets: vec![0],
+        bytes: got.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        reference: vec![Dd::ONE; got.len()],
+        got,
+    };
+    let v = values(c, &s);
+    let got = c
+        .scatter(&v, Format::F64, 0.0, &[40_000])
+        .expect("looked at");
+    assert_eq!(got, None);
+}
+
+#[test]
+fn how_errors_are_spread() {
+    check_scatter(&mut on_cpu());
+}
+
 #[test]
 fn scalars_beyond_their_element_are_refused() {
     let mut c = on_cpu();
@@ -382,6 +416,7 @@ fn on_a_gpu() {
     check_many(&mut c);
     check_integers(&mut c);
     check_images(&mut c);
+    check_scatter(&mut c);
 
     // Buffers of another executor, and the same bits as on the CPU.
     let s = Sample::dense(Format::F16, Kind::Anything, 100_003, 31);

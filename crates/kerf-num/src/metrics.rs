@@ -35,7 +35,10 @@ pub use metric::{Metric, ParseMetricError};
 pub use parts::{ErrorParts, LargestError};
 pub use quantile::{Quantile, nearest_rank};
 pub use report::{ComparedElement, ErrorReport, MAX_DIGITS, MAX_PSNR};
-pub use scatter::{ErrorMap, Scatter, ScatterBuilder, WorstElement, scatter};
+pub use scatter::{
+    ErrorCells, ErrorMap, NamedError, Scatter, ScatterBuilder, ScatterParts, WorstElement,
+    half_decades, scatter,
+};
 pub use squares::SumOfSquares;
 pub use ssim::{ImageExtents, SsimConstants, WINDOW, ssim};
 

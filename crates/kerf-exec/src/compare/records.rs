@@ -14,6 +14,8 @@ pub(super) const DIGIT_BITS: u32 = 9;
 pub(super) const BINS: usize = 1 << DIGIT_BITS;
 /// Prefixes of one count.
 pub(super) const PREFIXES: usize = 8;
+/// Half decades that errors are counted by, at most.
+pub(super) const HALVES: usize = 1264;
 /// Windows of a tile, across and down.
 pub(super) const TILE: usize = 16;
 /// Bytes of a sum.

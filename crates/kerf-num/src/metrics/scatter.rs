@@ -1,8 +1,8 @@
 //! Where the error of an output lies: how many elements have how much, which have most, and a map.
 use crate::dd::Dd;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Elements that are named.
 const NAMED: usize = 16;
@@ -77,17 +77,21 @@ fn short(e: f64) -> f64 {
 }
 
 /// How elements lie in the cells of a map.
-#[derive(Clone, Copy)]
-struct Cells {
-    rows: usize,
-    columns: usize,
-    height: usize,
-    width: usize,
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorCells {
+    /// Rows of cells.
+    pub rows: usize,
+    /// Cells in a row.
+    pub columns: usize,
+    /// Extent of the output that the rows divide.
+    pub height: usize,
+    /// Extent that the columns divide.
+    pub width: usize,
 }
 
-impl Cells {
+impl ErrorCells {
     /// Of so many elements with these extents, the last one contiguous.
-    fn new(count: usize, shape: &[usize]) -> Cells {
+    pub fn new(count: usize, shape: &[usize]) -> ErrorCells {
         let width = match shape.last() {
             Some(w) if shape.len() > 1 && *w > 0 && shape.iter().product::<usize>() == count => *w,
             _ => count.max(1),
@@ -98,7 +102,7 @@ impl Cells {
             1 => (1, width.min(EDGE * 4)),
             _ => (height.min(EDGE), width.min(EDGE)),
         };
-        Cells {
+        ErrorCells {
             rows,
             columns,
             height,
@@ -113,29 +117,51 @@ impl Cells {
     }
 }
 
+/// The first of the half decades that errors are counted by: that of the smallest number.
+pub const FIRST_HALF_DECADE: i32 = -647;
+
+/// Where half decades begin: the powers of the square root of ten from [`FIRST_HALF_DECADE`] on.
+pub fn half_decades() -> &'static [f64] {
+    static ALL: LazyLock<Vec<f64>> = LazyLock::new(|| {
+        let all = (FIRST_HALF_DECADE..).map(|d| 10f64.powf(f64::from(d) / 2.0));
+        all.take_while(|x| x.is_finite()).collect()
+    });
+    &ALL
+}
+
 /// An element among the worst.
-struct Named {
-    error: f64,
-    index: usize,
-    got: f64,
-    reference: f64,
+#[derive(Clone, Copy, Debug)]
+pub struct NamedError {
+    /// Its relative error.
+    pub error: f64,
+    /// Its position.
+    pub index: usize,
+    /// Its value.
+    pub got: f64,
+    /// Its reference.
+    pub reference: f64,
 }
 
 /// What was seen of some of the elements.
-struct Seen {
-    cells: Vec<f64>,
-    halves: BTreeMap<i32, usize>,
-    exact: usize,
-    infinite: usize,
-    /// The worst first.
-    worst: Vec<Named>,
+#[derive(Debug)]
+pub struct ScatterParts {
+    /// The largest error of each cell.
+    pub cells: Vec<f64>,
+    /// Errors by half decade, from the first on.
+    pub halves: Vec<usize>,
+    /// Elements without any error.
+    pub exact: usize,
+    /// Elements whose error is infinite.
+    pub infinite: usize,
+    worst: Vec<NamedError>,
 }
 
-impl Seen {
-    fn nothing(cells: &Cells) -> Seen {
-        Seen {
+impl ScatterParts {
+    /// Before anything was seen.
+    pub fn nothing(cells: &ErrorCells) -> ScatterParts {
+        ScatterParts {
             cells: vec![0.0; cells.rows * cells.columns],
-            halves: BTreeMap::new(),
+            halves: vec![0; half_decades().len()],
             exact: 0,
             infinite: 0,
             worst: Vec::new(),
@@ -143,8 +169,15 @@ impl Seen {
     }
 
     /// Looks at elements from `first` on.
-    fn looking_at(first: usize, got: &[f64], reference: &[Dd], floor: f64, cells: &Cells) -> Seen {
-        let mut seen = Seen::nothing(cells);
+    fn looking_at(
+        first: usize,
+        got: &[f64],
+        reference: &[Dd],
+        floor: f64,
+        cells: &ErrorCells,
+    ) -> ScatterParts {
+        let mut seen = ScatterParts::nothing(cells);
+        let limits = half_decades();
         for (k, (x, r)) in got.iter().zip(reference).enumerate() {
             let index = first + k;
             let error = relative(*x, *r, floor);
@@ -155,13 +188,10 @@ impl Seen {
                 continue;
             }
             match error.is_finite() {
-                true => {
-                    let half = (2.0 * error.log10()).floor() as i32;
-                    *seen.halves.entry(half).or_insert(0) += 1;
-                }
+                true => seen.halves[limits.partition_point(|l| *l <= error) - 1] += 1,
                 false => seen.infinite += 1,
             }
-            seen.name(Named {
+            seen.name(NamedError {
                 error,
                 index,
                 got: *x,
@@ -171,8 +201,8 @@ impl Seen {
         seen
     }
 
-    /// Takes an element among the worst where it is one; of equal ones the first stays.
-    fn name(&mut self, n: Named) {
+    /// Takes an element among the worst where it is one; of equal ones the first that comes stays.
+    pub fn name(&mut self, n: NamedError) {
         if self.worst.len() < NAMED || self.worst.last().is_some_and(|w| n.error > w.error) {
             let at = self.worst.partition_point(|w| w.error >= n.error);
             self.worst.insert(at, n);
@@ -180,17 +210,55 @@ impl Seen {
         }
     }
 
+    /// What the worst elements have at least, as far as cells tell: the error of so many cells.
+    pub fn least_of_worst(&self) -> f64 {
+        let mut most = self.cells.clone();
+        most.sort_by(|a, b| b.total_cmp(a));
+        let least = most.get(NAMED - 1).copied().unwrap_or(0.0);
+        least.max(f64::from_bits(1))
+    }
+
     /// Takes in what was seen of later elements.
-    fn join(&mut self, later: Seen) {
+    fn join(&mut self, later: ScatterParts) {
         for (a, b) in self.cells.iter_mut().zip(later.cells) {
             *a = a.max(b);
         }
-        for (half, n) in later.halves {
-            *self.halves.entry(half).or_insert(0) += n;
+        for (a, b) in self.halves.iter_mut().zip(later.halves) {
+            *a += b;
         }
         self.exact += later.exact;
         self.infinite += later.infinite;
         later.worst.into_iter().for_each(|n| self.name(n));
+    }
+
+    /// What was seen of all of so many elements.
+    pub fn finish(self, count: usize, cells: &ErrorCells) -> Scatter {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let named = self.worst.into_iter().map(|n| WorstElement {
+            index: n.index,
+            error: finite(n.error),
+            got: finite(n.got),
+            reference: finite(n.reference),
+        });
+        let halves = (FIRST_HALF_DECADE..).zip(self.halves);
+        Scatter {
+            count,
+            exact: self.exact,
+            infinite: self.infinite,
+            halves_of_decades: halves.filter(|(_, n)| *n > 0).collect(),
+            worst: named.collect(),
+            map: ErrorMap {
+                rows: cells.rows,
+                columns: cells.columns,
+                height: cells.height,
+                width: cells.width,
+                cells: self
+                    .cells
+                    .into_iter()
+                    .map(|e| finite(e).map(short))
+                    .collect(),
+            },
+        }
     }
 }
 
@@ -198,19 +266,19 @@ impl Seen {
 pub struct ScatterBuilder {
     count: usize,
     floor: f64,
-    cells: Cells,
-    seen: Seen,
+    cells: ErrorCells,
+    seen: ScatterParts,
     next: usize,
 }
 
 impl ScatterBuilder {
     /// For so many elements. `shape` gives the extents, the last one contiguous.
     pub fn new(count: usize, floor: f64, shape: &[usize]) -> ScatterBuilder {
-        let cells = Cells::new(count, shape);
+        let cells = ErrorCells::new(count, shape);
         ScatterBuilder {
             count,
             floor,
-            seen: Seen::nothing(&cells),
+            seen: ScatterParts::nothing(&cells),
             cells,
             next: 0,
         }
@@ -225,9 +293,9 @@ impl ScatterBuilder {
         let part = &part;
         let look = move |first: usize| {
             let (got, reference) = part(first..(first + each).min(count));
-            Seen::looking_at(next + first, &got, &reference, floor, cells)
+            ScatterParts::looking_at(next + first, &got, &reference, floor, cells)
         };
-        let parts: Vec<Seen> = std::thread::scope(|s| {
+        let parts: Vec<ScatterParts> = std::thread::scope(|s| {
             let starts = (0..count).step_by(each);
             let threads: Vec<_> = starts.map(|first| s.spawn(move || look(first))).collect();
             let ended = threads.into_iter().map(|t| t.join());
@@ -241,28 +309,7 @@ impl ScatterBuilder {
 
     /// What was seen.
     pub fn finish(self) -> Scatter {
-        let finite = |x: f64| x.is_finite().then_some(x);
-        let named = self.seen.worst.into_iter().map(|n| WorstElement {
-            index: n.index,
-            error: finite(n.error),
-            got: finite(n.got),
-            reference: finite(n.reference),
-        });
-        let cells = self.seen.cells.into_iter();
-        Scatter {
-            count: self.count,
-            exact: self.seen.exact,
-            infinite: self.seen.infinite,
-            halves_of_decades: self.seen.halves.into_iter().collect(),
-            worst: named.collect(),
-            map: ErrorMap {
-                rows: self.cells.rows,
-                columns: self.cells.columns,
-                height: self.cells.height,
-                width: self.cells.width,
-                cells: cells.map(|e| finite(e).map(short)).collect(),
-            },
-        }
+        self.seen.finish(self.count, &self.cells)
     }
 }
 

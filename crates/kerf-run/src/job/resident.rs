@@ -358,7 +358,8 @@ impl<'a> OutputOnDevice<'a> {
         some.map(|(at, s)| (*at, s.bytes())).collect()
     }
 
-    /// How the errors of the numbers at some offsets of the elements are spread. The host looks at them, slice by slice.
+    /// How the errors of the numbers at some offsets of the elements are spread, where the device cannot tell. The host looks
+    /// at them, slice by slice.
     fn spread(
         &self,
         offsets: &[usize],
@@ -416,8 +417,14 @@ impl<'a> OutputOnDevice<'a> {
                 report.ssim = self.comparer.ssim(&values, *format, image, &report)?;
             }
             if self.scatter {
-                out.scatter
-                    .push(self.spread(&offsets, *format, shadows, report.floor)?);
+                let shape = self.spec.npy_shape();
+                let found = self
+                    .comparer
+                    .scatter(&values, *format, report.floor, &shape)?;
+                out.scatter.push(match found {
+                    Some(found) => found,
+                    None => self.spread(&offsets, *format, shadows, report.floor)?,
+                });
             }
             out.push_report(*format, &report)?;
             reports.push(report);
