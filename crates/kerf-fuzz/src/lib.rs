@@ -11,3 +11,15 @@ pub mod random_kernel;
 pub mod random_plan;
 pub mod readers;
 pub mod references;
+
+/// The exit code of a campaign: 0 where all is well, 1 where something was found, 2 where it could not go on.
+pub fn exit_code(done: Result<bool, impl std::fmt::Display>) -> std::process::ExitCode {
+    match done {
+        Ok(true) => std::process::ExitCode::SUCCESS,
+        Ok(false) => std::process::ExitCode::from(1),
+        Err(e) => {
+            eprintln!("error: {e}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

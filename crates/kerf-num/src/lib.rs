@@ -10,6 +10,7 @@
 //! * [`ulp`] counts error in units in the last place, in both usual meanings.
 //! * [`metrics`] compares an output with its reference and judges it.
 //! * [`random`] draws the same numbers on every machine.
+//! * [`wide!`] compiles a loop for wide instructions too, with the same bits.
 //!
 //! The crate does no I/O, holds no `unsafe` code and depends on round to
 //! nearest even with subnormals enabled, which is what Rust's floats provide.
@@ -25,6 +26,7 @@ pub mod format;
 pub mod metrics;
 pub mod random;
 pub mod ulp;
+mod wide;
 
 pub use dd::Dd;
 pub use format::Format;

@@ -31,6 +31,5 @@ pub mod tensor;
 pub mod torch;
 pub mod train;
 pub mod weights;
-mod wide;
 
 pub use kerf_files as files;

@@ -6,7 +6,7 @@
 //! range, and with it the whole tensor, NaN, which training reports as a loss that is no number.
 use crate::decision::{Decision, GridRange, Noise, PointGradient, Scheme};
 use crate::seed;
-use crate::wide::wide;
+use kerf_num::wide;
 
 /// Bits from which on nothing is done: `f32` itself has 24.
 pub const PASS_BITS: f64 = 24.0;

@@ -12,4 +12,3 @@ pub mod linear;
 pub mod propose;
 mod time_belief;
 pub mod time_model;
-mod wide;

@@ -295,12 +295,5 @@ fn main() -> ExitCode {
         Some(p) => read_all(&o, p).map(|()| true),
         None => campaign(&o),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(e) => {
-            eprintln!("error: {e}");
-            ExitCode::from(2)
-        }
-    }
+    kerf_fuzz::exit_code(done)
 }

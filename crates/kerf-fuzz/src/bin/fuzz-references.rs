@@ -162,12 +162,5 @@ fn main() -> ExitCode {
         Some(settings) => work(settings),
         None => compare(&o),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(e) => {
-            eprintln!("error: {e}");
-            ExitCode::from(2)
-        }
-    }
+    kerf_fuzz::exit_code(done)
 }

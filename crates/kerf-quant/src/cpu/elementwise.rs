@@ -2,7 +2,7 @@
 use super::parallel::{self, ELEMENTS};
 use crate::graph::Op;
 use crate::seed;
-use crate::wide::wide;
+use kerf_num::wide;
 use rayon::prelude::*;
 
 wide! {

@@ -1,7 +1,7 @@
 //! One hypothesis about errors, fitted to the runs: its contributions and their covariance.
 use super::lanes::{F64Lanes, LANES, LevelRows, distance};
 use super::linear::Cholesky;
-use super::wide::wide;
+use kerf_num::wide;
 use std::sync::OnceLock;
 
 /// Deviations of the logarithms before any run.

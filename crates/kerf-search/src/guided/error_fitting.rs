@@ -4,7 +4,7 @@
 use super::error_fit::{Deviations, ErrorFit, View, alike};
 use super::lanes::{F64Lanes, LANES, spread};
 use super::linear::{LaneCholesky, dot};
-use super::wide::wide;
+use kerf_num::wide;
 
 /// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
 const ITERATIONS: usize = 20;

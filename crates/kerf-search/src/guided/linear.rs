@@ -1,6 +1,6 @@
 //! The little linear algebra that regression with few observations needs.
 use super::lanes::F64Lanes;
-use super::wide::wide;
+use kerf_num::wide;
 
 /// A symmetric positive definite matrix as its lower triangular factor, row by row.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@
 use super::forecast::Forecast;
 use super::lanes::{F64Lanes, LANES, LevelRows, distance};
 use super::linear::{Cholesky, dot};
-use super::wide::wide;
 use crate::history::Evaluation;
 use crate::problem::{Problem, Search};
+use kerf_num::wide;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

@@ -4,6 +4,7 @@
 //! both give the same bits.
 
 /// Defines a function that runs its body compiled for AVX2 where there is AVX2.
+#[macro_export]
 macro_rules! wide {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -28,4 +29,3 @@ macro_rules! wide {
         }
     };
 }
-pub(crate) use wide;
