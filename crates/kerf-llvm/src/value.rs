@@ -82,6 +82,15 @@ impl Value {
     pub fn argument_function(self) -> Value {
         Value(unsafe { LLVMGetParamParent(self.0) })
     }
+
+    /// Whether this is a parameter that is passed by value: a struct of the caller's.
+    pub fn is_byval_argument(self) -> bool {
+        self.is_argument() && {
+            let f = self.argument_function();
+            let number = f.params().iter().position(|p| *p == self);
+            number.is_some_and(|n| f.byval(n as u32).is_some())
+        }
+    }
     /// Is it inline assembly?
     pub fn is_inline_asm(self) -> bool {
         !unsafe { LLVMIsAInlineAsm(self.0) }.is_null()

@@ -63,11 +63,12 @@ impl SampledAccesses {
     }
 }
 
-/// Threads' own arrays and constants have patterns that are known.
+/// Threads' own arrays, constants and parameters that are structs have patterns that are known.
 fn looked_at(pointer: Value) -> bool {
     let object = pointer.underlying();
     let of = |v: Value| matches!(v.ty().space(), space::LOCAL | space::CONSTANT);
-    !(object.opcode() == Some(Opcode::LLVMAlloca) || of(object) || of(pointer))
+    let own = object.opcode() == Some(Opcode::LLVMAlloca) || object.is_byval_argument();
+    !(own || of(object) || of(pointer))
 }
 
 /// What a thread knows of its part of the table.

@@ -217,12 +217,7 @@ impl Pass<'_> {
             let object = t.address.underlying();
             let global = object.is_global_var();
             let own = object.opcode() == Some(Opcode::LLVMAlloca);
-            let argument = object.is_argument();
-            let byval = argument && {
-                let f = object.argument_function();
-                let k = f.params().iter().position(|p| *p == object);
-                k.is_some_and(|k| f.byval(k as u32).is_some())
-            };
+            let byval = object.is_byval_argument();
             let extent = match (global, own) {
                 (true, _) => self.m.size_of(object.global_type()),
                 (_, true) => {
@@ -249,7 +244,7 @@ impl Pass<'_> {
             if safe {
                 continue;
             }
-            let known = global || own || argument && object.ty().is_ptr();
+            let known = global || own || object.is_argument() && object.ty().is_ptr();
             let base = match known {
                 true => self.flat(b, object),
                 false => b.ptr_ty(0).zero(),
