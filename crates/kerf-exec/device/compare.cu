@@ -205,7 +205,7 @@ KERNEL void digest_values(Values v, u64 *sums)
         const double got = v.got(i);
         digest_word(own, i, is_nan(got) ? 0x7ff8000000000000ull : bits_of(got));
     }
-    add_to_digest(sums, own[0], own[1]);
+    add_to_digest<COUNTERS>(sums, own[0], own[1]);
 }
 
 KERNEL void digest_integers(IntegerPairs n, u64 *sums)
@@ -217,7 +217,7 @@ KERNEL void digest_integers(IntegerPairs n, u64 *sums)
         const u64 at = i / n.scalars * n.element + u32(place);
         digest_word(own, i, load_bits(n.candidate + at, place >> 32));
     }
-    add_to_digest(sums, own[0], own[1]);
+    add_to_digest<COUNTERS>(sums, own[0], own[1]);
 }
 
 // Numbers of one format as numbers of another, each rounded once.

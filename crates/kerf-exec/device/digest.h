@@ -18,8 +18,21 @@ DEVICE void digest_word(u64 *own, u64 place, u64 word)
     own[1] += mixed(x ^ 0xd6e8feb86659fd93ull);
 }
 
-DEVICE void add_to_digest(u64 *sums, u64 own0, u64 own1)
+// Adds what the threads of a block have, all of which come here. They add it up first: atomic operations on one address
+// wait for each other.
+template <u32 threads> DEVICE void add_to_digest(u64 *sums, u64 own0, u64 own1)
 {
-    __atomic_fetch_add(sums, own0, __ATOMIC_RELAXED);
-    __atomic_fetch_add(sums + 1, own1, __ATOMIC_RELAXED);
+    static SHARED u64 parts[2][threads];
+    const u32 t = thread();
+    parts[0][t] = own0;
+    parts[1][t] = own1;
+    for (u32 half = threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half)
+            for (u32 k = 0; k < 2; ++k)
+                parts[k][t] += parts[k][t + half];
+    }
+    if (t == 0)
+        for (u32 k = 0; k < 2; ++k)
+            __atomic_fetch_add(sums + k, parts[k][0], __ATOMIC_RELAXED);
 }

@@ -10,7 +10,7 @@ use kerf_pass::count::Detail;
 use kerf_predict::cost::CostModel;
 use kerf_run::job::{Device, Job, JobError, JobReport, Patched};
 use kerf_tune::criteria::OutputError;
-use kerf_tune::evaluate::{EvaluationRequest, Evaluator, Timing, WorkerProgram};
+use kerf_tune::evaluate::{EvaluationRequest, Evaluator, Sampling, Timing, WorkerProgram};
 use kerf_tune::result::TuneResult;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,7 @@ impl PatchTrials<'_> {
             let mut one = request.clone();
             let skip = 1 + used.unwrap_or(0) as u64 + k;
             one.input.seed = self.result.input.seed.wrapping_add(skip);
-            one.timed = 0;
+            one.timed = Sampling::Untimed;
             let ran = evaluator.one(&one).ok();
             let digest = ran.as_ref().and_then(|e| e.inputs.clone());
             if digest.is_some_and(|d| !seen.insert(d)) {
@@ -265,7 +265,10 @@ impl PatchTrials<'_> {
                 ..Plan::default()
             },
             input: self.result.input,
-            timed: u32::from(cuda),
+            timed: match cuda {
+                true => Sampling::UntilSteady,
+                false => Sampling::Untimed,
+            },
             energy_s: 0.0,
             order: 0,
         };

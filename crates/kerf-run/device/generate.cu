@@ -237,5 +237,5 @@ KERNEL void digest_buffer(const u8 *buffer, u64 bytes, u64 *sums)
                 word |= u64(buffer[8 * i + k]) << 8 * k;
         digest_word(own, i, word);
     }
-    add_to_digest(sums, own[0], own[1]);
+    add_to_digest<THREADS>(sums, own[0], own[1]);
 }

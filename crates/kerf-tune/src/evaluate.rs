@@ -217,6 +217,17 @@ impl PlanEvaluation {
     }
 }
 
+/// How many samples of a plan's time are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// None.
+    Untimed,
+    /// The usual ones; a few are enough where they hardly differ.
+    UntilSteady,
+    /// All of the usual ones: who compares several plans by them counts on it.
+    All,
+}
+
 /// A plan on an input.
 #[derive(Debug, Clone)]
 pub struct EvaluationRequest {
@@ -224,8 +235,8 @@ pub struct EvaluationRequest {
     pub plan: Plan,
     /// Input.
     pub input: Input,
-    /// Measure time, where the device can: with this many times the usual samples. 0: not.
-    pub timed: u32,
+    /// How time is measured, where the device can.
+    pub timed: Sampling,
     /// Seconds over which energy is measured, where the device can. 0: not.
     pub energy_s: f64,
     /// Order of blocks where results depend on it, on the CPU.
@@ -336,7 +347,7 @@ impl Evaluator {
     fn ask(&self, slot: usize, r: &EvaluationRequest) -> Result<PlanEvaluation, NoReport> {
         let clock = Instant::now();
         let cuda = self.job.device == Device::Cuda;
-        let timed = r.timed > 0 && cuda;
+        let timed = r.timed != Sampling::Untimed && cuda;
         let job = Job {
             plan: r.plan.clone(),
             seed: Some(r.input.seed),
@@ -345,13 +356,8 @@ impl Evaluator {
             reference: true,
             baseline: timed,
             warmup: if timed { self.job.warmup } else { 0 },
-            repeats: if timed {
-                self.job.repeats.saturating_mul(r.timed)
-            } else {
-                1
-            },
-            // A race takes all samples that it asked for.
-            steady_repeats: (r.timed == 1).then_some(STEADY_REPEATS),
+            repeats: if timed { self.job.repeats } else { 1 },
+            steady_repeats: (r.timed == Sampling::UntilSteady).then_some(STEADY_REPEATS),
             sample_s: if timed { self.job.sample_s } else { 0.0 },
             energy_s: if cuda { r.energy_s } else { 0.0 },
             order: r.order,

@@ -39,6 +39,7 @@ pub mod models;
 pub mod precheck;
 pub mod prediction;
 pub mod problem;
+mod program_check;
 pub mod ranges;
 pub mod request;
 pub mod rescore;

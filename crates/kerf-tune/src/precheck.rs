@@ -106,6 +106,11 @@ impl PrecheckRequest {
 pub struct RunningCheck(JoinHandle<Result<SanitizerCheck, ExecError>>);
 
 impl RunningCheck {
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
     /// What it comes to. An error is a fault.
     pub fn result(self) -> Result<SanitizerCheck, ExecError> {
         let why = || "the thread of the checks failed".into();

@@ -10,6 +10,7 @@ use crate::evaluate::PlanEvaluation;
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
 use crate::models;
+use crate::precheck::SanitizerCheck;
 use crate::result::{self, Cheapest, Floor, PhaseClock, PhaseSeconds, SearchVerdict, TuneResult};
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
@@ -38,6 +39,8 @@ struct SearchOutcome {
     alone: usize,
     /// Evaluations beside the strategy's.
     probes: usize,
+    /// What the check for undefined behaviour came to.
+    checked: SanitizerCheck,
 }
 
 /// Tunes, and writes the result folder.
@@ -63,8 +66,7 @@ pub fn tune<'t>(
     phases.prepare_s = phase.lap();
     let models = SearchModels::new(request, &space, &counted, watch);
     phases.models_s = phase.lap();
-    let checked = space.checked_program(check, request, &store, watch)?;
-    phases.check_s = phase.lap();
+    let check = space.program_check(check, request, &store, watch)?;
     let vetoed = models::inform_but(
         &mut problem,
         models.cost.as_ref(),
@@ -86,6 +88,7 @@ pub fn tune<'t>(
         finals: BTreeMap::new(),
         tied: Vec::new(),
         same_bits: space.acceptance.same_bits,
+        check,
         warnings: Vec::new(),
         watch,
     };
@@ -95,7 +98,7 @@ pub fn tune<'t>(
     announce(&mut tuner, &space, &workers, &vetoed);
     let outcome = search(&mut tuner, &mut problem, &space.acceptance, &mut phases)?;
     let plan = tunable.plan(subject, &outcome.choice.plan.assignment);
-    let result = assemble::result(&tuner, outcome, &plan, checked, (clock, phases))?;
+    let result = assemble::result(&tuner, outcome, &plan, (clock, phases))?;
     save_space(&tuner, problem)?;
     let seen = Gather {
         subject,
@@ -140,7 +143,12 @@ fn search(
     phases: &mut PhaseSeconds,
 ) -> Result<SearchOutcome, TuneError> {
     let mut phase = PhaseClock::start();
-    let floor = tuner.floor()?;
+    let floor = tuner.floor();
+    if floor.is_err() {
+        // Undefined behaviour would explain it.
+        tuner.checked()?;
+    }
+    let floor = floor?;
     let cheapest = tuner.cheapest(problem, &floor)?;
     if let (true, Some(own)) = (acceptance.by_own_error, floor.error) {
         let most = if acceptance.same_bits {
@@ -168,6 +176,8 @@ fn search(
         (ended, executed) = (Some(reason), count);
     }
     phases.search_s = phase.lap();
+    let checked = tuner.checked()?;
+    phases.check_s = phase.lap();
     // What was searched is there even if what follows is not.
     save_space(tuner, problem.clone())?;
     let choice = match met {
@@ -190,6 +200,7 @@ fn search(
         executed,
         alone,
         probes,
+        checked,
     })
 }
 

@@ -12,16 +12,18 @@ mod finals;
 use crate::coded::Coded;
 use crate::duration::SearchDuration;
 use crate::error::TuneError;
-use crate::evaluate::{EvaluationRequest as Run, Evaluator, Input, PlanEvaluation};
+use crate::evaluate::{EvaluationRequest as Run, Evaluator, Input, PlanEvaluation, Sampling};
 use crate::event::{TuneEvent, Watch};
 use crate::front::FrontPoint;
 use crate::launch::strategy::named;
 use crate::models::Predictions;
+use crate::precheck::SanitizerCheck;
 use crate::prediction::{ErrorPredictor, TimePredictor};
+use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
 use crate::result::EnergyResult;
 use crate::score::{StaticScore, Weights};
-use crate::store::{Phase, Store, StoreError};
+use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_pass::Plan;
@@ -55,6 +57,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) tied: Vec<Assignment>,
     /// A plan has to give the program's own bits.
     pub(crate) same_bits: bool,
+    /// The check for undefined behaviour, which may still run.
+    pub(crate) check: ProgramCheck,
     pub(crate) warnings: Vec<String>,
     pub(crate) watch: &'t mut Watch<'t>,
 }
@@ -84,6 +88,13 @@ impl Tuner<'_> {
     pub(crate) fn warn(&mut self, text: String) {
         (self.watch)(&TuneEvent::Warning(&text));
         self.warnings.push(text);
+    }
+
+    /// What the check for undefined behaviour comes to, which is kept. A fault is an error.
+    pub(crate) fn checked(&mut self) -> Result<SanitizerCheck, TuneError> {
+        let checked = self.check.end(self.watch)?;
+        self.store.keep(store::CHECKED, &checked)?;
+        Ok(checked)
     }
 
     /// Time over that of the program: measured, or predicted.
@@ -151,7 +162,7 @@ impl Tuner<'_> {
             .map(|a| Run {
                 plan: self.tunable.plan(self.subject, a),
                 input: self.input,
-                timed: 1,
+                timed: Sampling::UntilSteady,
                 energy_s: 0.0,
                 order: 0,
             })
@@ -222,7 +233,7 @@ impl Tuner<'_> {
             let e = self.evaluator.one(&Run {
                 plan: plan.clone(),
                 input: self.input,
-                timed: 1,
+                timed: Sampling::UntilSteady,
                 energy_s: 0.5 * self.request.energy_s,
                 order: 0,
             })?;
@@ -304,6 +315,9 @@ impl Tuner<'_> {
             self.known.insert(a, e);
         }
         loop {
+            if self.check.is_news() {
+                self.checked()?;
+            }
             let wanted = session.open(self.evaluator.parallel());
             if wanted.is_empty() {
                 break;

@@ -1,6 +1,6 @@
 //! A plan on inputs that it was not chosen by: other seeds, and small changes of the tuning inputs.
 use crate::confidence::lower_bound;
-use crate::evaluate::{EvaluationRequest, Evaluator, Input, PlanEvaluation};
+use crate::evaluate::{EvaluationRequest, Evaluator, Input, PlanEvaluation, Sampling};
 use crate::store::{Phase, Store, StoreError};
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
@@ -126,7 +126,7 @@ impl Validator<'_> {
             .map(|i| EvaluationRequest {
                 plan: plan.clone(),
                 input: inputs[*i],
-                timed: 0,
+                timed: Sampling::Untimed,
                 energy_s: 0.0,
                 order: 0,
             })
@@ -160,7 +160,7 @@ impl Validator<'_> {
     }
 
     /// The failure of a plan where others failed; none if it passes there.
-    fn on_hard(
+    pub fn on_hard(
         &mut self,
         a: &[u8],
         plan: &Plan,

@@ -7,6 +7,7 @@ use super::check::refuse;
 use super::counting_executor::CountingExecutor;
 use super::finished::{bound_blocks, finished, launched_only};
 use super::resident_inputs::ResidentInputs;
+use super::turn::alone;
 use super::{Device, Job, JobError};
 use crate::device_inputs::DeviceGenerator;
 use crate::memory;
@@ -260,6 +261,8 @@ fn on_gpu(
         Ok(exec) => exec,
         Err(why) => return Ok(Err(why)),
     };
+    // The run would be in others' times.
+    let _turn = alone(job)?;
     let contents = large_contents(job, session)?;
     match run_and_collect(session, Box::new(exec), contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the

@@ -459,7 +459,6 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     launch_as_planned(job, &mut session)?;
-    kept_before.finish(&m, &job.toolchain())?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
     let own = programs.own_session(&session);
     let code = (&m, &programs.own);

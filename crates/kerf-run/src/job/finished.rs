@@ -135,6 +135,14 @@ pub(super) fn bound_blocks(m: &Module, session: &WorkloadSession) -> Result<(), 
     Ok(())
 }
 
+/// Kernels write lines for people.
+pub(super) fn prints(m: &Module) -> bool {
+    ["vprintf", "printf"]
+        .iter()
+        .filter_map(|name| m.function(name))
+        .any(|f| !f.users().is_empty())
+}
+
 /// Finishes a prepared module for the job's device.
 pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
     finish_with_tools(m, &job.toolchain())

@@ -1,5 +1,6 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
 use super::baseline::{Baseline, JobContents};
+use super::finished::prints;
 use super::report::{Energy, JobSeconds, Times};
 use super::resident::stays_on_device;
 use super::timed::TimedProgram;
@@ -12,7 +13,6 @@ use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
 use kerf_exec::cuda::{self, CudaExecutor, assemble};
-use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
 use std::time::Instant;
@@ -40,7 +40,13 @@ impl Made {
     }
 }
 
-fn made(job: &Job, m: &Module, spent: &mut JobSeconds) -> Result<Made, JobError> {
+/// A program under a plan, as its executor takes it.
+fn made(
+    job: &Job,
+    (m, program): (&Module, &Program),
+    kept_before: &mut Workshop,
+    spent: &mut JobSeconds,
+) -> Result<(Made, bool), JobError> {
     let clock = Instant::now();
     Ok(match job.device {
         Device::Cpu => {
@@ -50,30 +56,20 @@ fn made(job: &Job, m: &Module, spent: &mut JobSeconds) -> Result<Made, JobError>
                 no_regions: job.coroutines,
                 order: job.order,
             };
+            kept_before.finish(m, &job.toolchain())?;
             let exec = CpuExecutor::new(m, options)?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
-            Made::Cpu(Box::new(exec))
+            (Made::Cpu(Box::new(exec)), prints(m))
         }
         Device::Cuda => {
-            let ptx = finish::ptx(m, &job.arch).map_err(|e| JobError::Compile {
-                message: e.0,
-                help: None,
-            })?;
+            let code = kept_before.planned_code(job, (m, program))?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
             let clock = Instant::now();
-            let code = assemble(&ptx, job.ordinal)?;
+            let assembled = assemble(&code.ptx, job.ordinal)?;
             spent.load_s += clock.elapsed().as_secs_f64();
-            Made::Cuda(code)
+            (Made::Cuda(assembled), code.prints)
         }
     })
-}
-
-/// Kernels write lines for people.
-fn prints(m: &Module) -> bool {
-    ["vprintf", "printf"]
-        .iter()
-        .filter_map(|name| m.function(name))
-        .any(|f| !f.users().is_empty())
 }
 
 /// The samples' median is not known well enough.
@@ -138,7 +134,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes code of a finished module, and of the program as it is where the job has it as a baseline.
+    /// Makes code of a rewritten module, and of the program as it is where the job has it as a baseline.
     pub(super) fn new(
         job: &Job,
         (session, own): (&WorkloadSession, &WorkloadSession),
@@ -151,12 +147,12 @@ impl Prepared {
         }
         // NVML takes milliseconds to answer, and nobody reads the sensors of a measurement beside the program's.
         let sensed = job.device == Device::Cuda && (!job.baseline || job.energy_s > 0.0);
-        // Nobody wants to read a line a thousand times.
-        let sample_s = if prints(m) { 0.0 } else { job.sample_s };
         let watch = sensed
             .then(|| Watch::new(job.ordinal as u32).ok())
             .flatten();
-        let plan = made(job, m, spent)?;
+        let (plan, prints) = made(job, (m, program), kept_before, spent)?;
+        // Nobody wants to read a line a thousand times.
+        let sample_s = if prints { 0.0 } else { job.sample_s };
         let clock = Instant::now();
         let base = match job.baseline && job.device == Device::Cuda {
             true => Some(kept_before.baseline(job, own, program)?),

@@ -1,6 +1,6 @@
 //! What one job leaves for the next in the same process.
 use super::baseline::{Baseline, JobContents};
-use super::finished::Libdevice;
+use super::finished::{Libdevice, prints};
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
@@ -15,6 +15,8 @@ use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
 use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
+use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// What one job leaves for the next in the same process.
@@ -23,6 +25,8 @@ pub struct Workshop {
     libdevice: Libdevice,
     /// PTX of the program as it is, by digest and architecture.
     own: Option<(String, String, String)>,
+    /// Programs under plans: most plans are evaluated more than once, on other inputs or with more samples.
+    planned: PlannedPrograms,
     references: ReferenceCode,
     /// The program as it is on the GPU, with all that it depends on.
     base: Option<(String, TimedProgram)>,
@@ -30,6 +34,59 @@ pub struct Workshop {
     resident: Option<Resident>,
     context: Option<KeptContext>,
     originals: Option<Originals>,
+}
+
+/// PTX of programs under plans, the last ones made.
+#[derive(Default)]
+struct PlannedPrograms(VecDeque<(String, Rc<PlannedCode>)>);
+
+/// Bytes of PTX that are kept, at most.
+const KEPT_PTX: usize = 64 << 20;
+
+/// A program under a plan.
+pub(super) struct PlannedCode {
+    pub ptx: String,
+    /// Kernels write lines for people.
+    pub prints: bool,
+}
+
+impl PlannedPrograms {
+    /// All of a job that its code depends on: what is run, not on which inputs and how often.
+    fn key(job: &Job, program: &Program) -> Option<String> {
+        let code = Job {
+            seed: None,
+            perturb: None,
+            accept: None,
+            reference: false,
+            count: None,
+            warmup: 0,
+            repeats: 1,
+            steady_repeats: None,
+            sample_s: 0.0,
+            energy_s: 0.0,
+            save: None,
+            baseline: false,
+            scatter: false,
+            ..job.clone()
+        };
+        let job = serde_json::to_string(&code).ok()?;
+        Some(format!("{} {job}", sha256(&program.bitcode)))
+    }
+
+    fn get(&self, key: &str) -> Option<Rc<PlannedCode>> {
+        let found = self.0.iter().find(|(k, _)| k == key);
+        found.map(|(_, code)| code.clone())
+    }
+
+    fn keep(&mut self, key: String, code: Rc<PlannedCode>) {
+        self.0.push_back((key, code));
+        let bytes = |all: &VecDeque<(String, Rc<PlannedCode>)>| -> usize {
+            all.iter().map(|(k, c)| k.len() + c.ptx.len()).sum()
+        };
+        while self.0.len() > 1 && bytes(&self.0) > KEPT_PTX {
+            self.0.pop_front();
+        }
+    }
 }
 
 /// What buffers begin with, in their own formats.
@@ -45,6 +102,28 @@ impl Workshop {
     /// Finishes a prepared module.
     pub(super) fn finish(&mut self, m: &Module, tools: &Toolchain) -> Result<(), JobError> {
         self.libdevice.finish(m, tools)
+    }
+
+    /// The PTX of a job's program under its plan: of the program as it is, and the module that the plan was applied to.
+    pub(super) fn planned_code(
+        &mut self,
+        job: &Job,
+        (m, program): (&Module, &Program),
+    ) -> Result<Rc<PlannedCode>, JobError> {
+        let key = PlannedPrograms::key(job, program);
+        if let Some(code) = key.as_ref().and_then(|k| self.planned.get(k)) {
+            return Ok(code);
+        }
+        self.finish(m, &job.toolchain())?;
+        let ptx = ptx(m, &job.arch)?;
+        let code = Rc::new(PlannedCode {
+            ptx,
+            prints: prints(m),
+        });
+        if let Some(key) = key {
+            self.planned.keep(key, code.clone());
+        }
+        Ok(code)
     }
 
     /// What the buffers of a job's programs begin with, where that can be kept.
@@ -195,12 +274,16 @@ impl Workshop {
         }
         let m = p.module()?;
         self.finish(&m, tools)?;
-        let ptx = finish::ptx(&m, &tools.arch).map_err(|e| JobError::Compile {
-            message: e.0,
-            help: None,
-        })?;
+        let ptx = ptx(&m, &tools.arch)?;
         let code = assemble(&ptx, ordinal)?;
         self.own = Some((digest, tools.arch.clone(), ptx));
         Ok(code)
     }
+}
+
+fn ptx(m: &Module, arch: &str) -> Result<String, JobError> {
+    finish::ptx(m, arch).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })
 }

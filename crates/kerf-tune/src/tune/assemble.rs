@@ -3,7 +3,6 @@ use super::SearchOutcome;
 use crate::error::TuneError;
 use crate::evaluate::PlanEvaluation;
 use crate::front::{FrontPoint, front};
-use crate::precheck::SanitizerCheck;
 use crate::result::{
     self, EvaluationCounts, GroupResult, PhaseSeconds, SearchVerdict, Tie, TuneResult,
 };
@@ -20,7 +19,6 @@ pub(super) fn result(
     tuner: &Tuner,
     outcome: SearchOutcome,
     plan: &Plan,
-    checked: SanitizerCheck,
     (clock, phases): (Instant, PhaseSeconds),
 ) -> Result<TuneResult, TuneError> {
     let (request, subject, tunable) = (tuner.request, tuner.subject, tuner.tunable);
@@ -67,7 +65,7 @@ pub(super) fn result(
         fixed_storage: tunable.fixed.clone(),
         front: front(&tuner.points(&[])),
         effort,
-        checked: Some(checked),
+        checked: Some(outcome.checked),
         warnings: tuner.warnings.clone(),
     })
 }

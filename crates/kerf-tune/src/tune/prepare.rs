@@ -10,9 +10,9 @@ use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::models::{self, Predictions};
-use crate::precheck::{PrecheckRequest, RunningCheck, SanitizerCheck};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
+use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
 use crate::result;
 use crate::store::{self, Store};
@@ -142,29 +142,21 @@ impl SearchSpace {
         Ok(Store::open(&path, &search, request.resume)?)
     }
 
-    /// What the check for undefined behaviour came to: of this command, or of the one that it goes on from. It is kept in
-    /// the store.
-    pub fn checked_program(
+    /// The check for undefined behaviour: that of this command, or what the one that it goes on from has kept.
+    pub fn program_check(
         &self,
         begun: Option<ProgramCheck>,
         request: &TuneRequest,
         store: &Store,
         watch: &mut Watch,
-    ) -> Result<SanitizerCheck, TuneError> {
-        let known: Option<SanitizerCheck> = match begun {
-            Some(_) => None,
-            None => store.kept(store::CHECKED)?,
-        };
-        let checked = match (known, begun) {
-            (Some(c), _) => c,
-            (None, Some(begun)) => begun.end(watch)?,
-            (None, None) => {
-                let begun = ProgramCheck::begin(request, &self.subject, &self.input, watch)?;
-                begun.end(watch)?
-            }
-        };
-        store.keep(store::CHECKED, &checked)?;
-        Ok(checked)
+    ) -> Result<ProgramCheck, TuneError> {
+        if let Some(begun) = begun {
+            return Ok(begun);
+        }
+        match store.kept(store::CHECKED)? {
+            Some(c) => Ok(ProgramCheck::Done(c)),
+            None => ProgramCheck::begin(request, &self.subject, &self.input, watch),
+        }
     }
 }
 
@@ -205,49 +197,6 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
 pub(super) fn hold_folder(out: &Path) -> Result<FolderLock, TuneError> {
     result::make_folder(out)?;
     Ok(FolderLock::take(out)?)
-}
-
-/// The check of the program for undefined behaviour.
-pub(super) enum ProgramCheck {
-    Done(SanitizerCheck),
-    /// On the CPU, while a GPU counts and measures.
-    Running(RunningCheck),
-}
-
-impl ProgramCheck {
-    /// Begins it. Where the search needs the CPU too, it ends here.
-    fn begin(
-        request: &TuneRequest,
-        subject: &Subject,
-        input: &Input,
-        watch: &mut Watch,
-    ) -> Result<ProgramCheck, TuneError> {
-        let check = PrecheckRequest {
-            job: request.job.clone(),
-            checks: request.checks,
-            program: request.program.clone(),
-        };
-        let begun = ProgramCheck::Running(check.start(subject.workload.clone(), input.seed));
-        match request.job.device {
-            Device::Cuda => Ok(begun),
-            Device::Cpu => Ok(ProgramCheck::Done(begun.end(watch)?)),
-        }
-    }
-
-    /// What it came to, which is said.
-    fn end(self, watch: &mut Watch) -> Result<SanitizerCheck, TuneError> {
-        let c = match self {
-            ProgramCheck::Done(c) => return Ok(c),
-            ProgramCheck::Running(check) => check.result().map_err(TuneError::Undefined)?,
-        };
-        match (&c, c.gap()) {
-            (SanitizerCheck::Not { .. }, Some(gap)) => watch(&TuneEvent::Warning(&gap)),
-            (_, Some(gap)) => watch(&TuneEvent::Note(&gap)),
-            (_, None) => {}
-        }
-        c.notes().iter().for_each(|n| watch(&TuneEvent::Note(n)));
-        Ok(c)
-    }
 }
 
 /// Strategies that refuse the problem do so before anything ran.

@@ -2,7 +2,7 @@
 use super::Tuner;
 use crate::criteria::rejected;
 use crate::error::TuneError;
-use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation};
+use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation, Sampling};
 use crate::event::TuneEvent;
 use crate::result::{Cheapest, Floor};
 use crate::setting::{PARTS, Setting};
@@ -42,7 +42,7 @@ impl Tuner<'_> {
                     let e = self.evaluator.one(&Run {
                         plan: Plan::default(),
                         input: self.input,
-                        timed: 1,
+                        timed: Sampling::UntilSteady,
                         energy_s: 0.0,
                         order: n as u64,
                     })?;

@@ -13,7 +13,8 @@ use kerf_search::Assignment;
 /// Groups whose lowering is tried to explain why they were kept, at most, for each plan.
 const PROBES: usize = 32;
 
-/// A predicted gain below this part of the time is none, and would read 1.00: the program stays as it is.
+/// A gain below this part of the time is none: predicted, it would read 1.00 and the program stays as it is; of a probe, no
+/// reason to measure and to probe again.
 const LEAST: f64 = 5e-3;
 
 /// Plans that probes may improve, one after the other.
@@ -36,6 +37,17 @@ pub(crate) struct Choice {
     pub demoted: Vec<Demoted>,
     /// The fastest plan that measurement does not tell from the program as it is.
     pub tie: Option<FrontPoint>,
+}
+
+/// The inputs that demoted plans failed on, each once.
+fn hard_inputs(demoted: &[Demoted]) -> Vec<Input> {
+    let mut hard: Vec<Input> = Vec::new();
+    for i in demoted.iter().filter_map(|d| d.validation.worst_input) {
+        if !hard.contains(&i) {
+            hard.push(i);
+        }
+    }
+    hard
 }
 
 impl Choice {
@@ -78,7 +90,8 @@ impl Tuner<'_> {
         new.retain(|a| !self.known.contains_key(a));
         self.evaluate(Phase::Probe, &new, *probes, *probes + new.len())?;
         *probes += new.len();
-        let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < at.time;
+        let least = at.time * (1.0 - LEAST);
+        let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < least;
         Ok(self.points(demoted).iter().any(better))
     }
 
@@ -154,7 +167,7 @@ impl Tuner<'_> {
     }
 
     /// A plan on other inputs.
-    pub(crate) fn validate(
+    fn validate(
         &mut self,
         p: &FrontPoint,
         digest: Option<String>,
@@ -162,12 +175,7 @@ impl Tuner<'_> {
     ) -> Result<Validation, StoreError> {
         let plan = self.tunable.plan(self.subject, &p.assignment);
         let (budget, tolerance) = (self.request.trials.inputs, self.tolerance());
-        let mut hard: Vec<Input> = Vec::new();
-        for i in demoted.iter().filter_map(|d| d.validation.worst_input) {
-            if !hard.contains(&i) {
-                hard.push(i);
-            }
-        }
+        let hard = hard_inputs(demoted);
         let watch = &mut self.watch;
         let tell = |done, e: &PlanEvaluation| {
             watch(&TuneEvent::Evaluated {
@@ -189,6 +197,62 @@ impl Tuner<'_> {
             hard,
         }
         .run(&p.assignment, &plan, &self.request.trials, false, tell)
+    }
+
+    /// The failure of a plan on the inputs that demoted ones failed on; none if it passes there.
+    fn fails_like(
+        &mut self,
+        p: &FrontPoint,
+        demoted: &[Demoted],
+    ) -> Result<Option<Validation>, StoreError> {
+        let plan = self.tunable.plan(self.subject, &p.assignment);
+        Validator {
+            evaluator: &self.evaluator,
+            store: &mut self.store,
+            tuned: self.input,
+            digest: None,
+            hard: hard_inputs(demoted),
+        }
+        .on_hard(&p.assignment, &plan, &self.request.trials, &mut |_, _| {})
+    }
+
+    /// Demotes those of the fastest plans that fail where others failed: an untimed run is cheaper than a place in the race.
+    /// Without measured times there is no race.
+    fn screen(&mut self, demoted: &mut Vec<Demoted>, probes: &mut usize) -> Result<(), StoreError> {
+        let race = self.evaluator.job.device == Device::Cuda;
+        while race && !demoted.is_empty() {
+            let mut failed = None;
+            for p in self.finalists(demoted) {
+                if let Some(v) = self.fails_like(&p, demoted)? {
+                    failed = Some((p, v));
+                    break;
+                }
+            }
+            match failed {
+                Some((p, v)) => self.demote(p, v, demoted, probes)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a plan out of the choice, with those that go with it.
+    fn demote(
+        &mut self,
+        point: FrontPoint,
+        validation: Validation,
+        demoted: &mut Vec<Demoted>,
+        probes: &mut usize,
+    ) -> Result<(), StoreError> {
+        let d = Demoted {
+            alike: self.alike_demoted(&point.assignment, demoted),
+            point,
+            validation,
+        };
+        (self.watch)(&TuneEvent::Demoted(&d));
+        self.descend(&d.point, probes)?;
+        demoted.push(d);
+        Ok(())
     }
 
     /// The fastest plan within the tolerance that is faster than the program, and the fastest whether or not it is.
@@ -217,9 +281,10 @@ impl Tuner<'_> {
     ) -> Result<Choice, TuneError> {
         let identity = vec![0; self.tunable.groups.len()];
         let mut demoted: Vec<Demoted> = Vec::new();
-        let mut improvements = 0;
+        let (mut improvements, mut failures) = (0, 0);
         let mut tie: Option<FrontPoint> = None;
         loop {
+            self.screen(&mut demoted, probes)?;
             self.remeasure(&demoted)?;
             let (best, first) = self.fastest(&demoted);
             if best.is_none() && self.evaluator.job.device == Device::Cuda {
@@ -264,15 +329,9 @@ impl Tuner<'_> {
                     tie: None,
                 });
             }
-            let d = Demoted {
-                alike: self.alike_demoted(&best.assignment, &demoted),
-                point: best,
-                validation: v,
-            };
-            (self.watch)(&TuneEvent::Demoted(&d));
-            self.descend(&d.point, probes)?;
-            demoted.push(d);
-            if demoted.len() <= REPLACED {
+            self.demote(best, v, &mut demoted, probes)?;
+            failures += 1;
+            if failures <= REPLACED {
                 improvements = 0;
             }
         }

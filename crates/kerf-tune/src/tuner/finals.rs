@@ -1,7 +1,7 @@
 //! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest.
 use super::Tuner;
 use crate::error::TuneError;
-use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation};
+use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation, Sampling};
 use crate::front::FrontPoint;
 use crate::result::Demoted;
 use crate::store::Phase;
@@ -9,15 +9,12 @@ use kerf_run::job::Device;
 use kerf_search::Assignment;
 use kerf_search::race::{Race, RacePlace, RaceRules, Standing};
 
-/// A final measurement has this many times the samples of one in the search.
-const FINAL_RUNS: u32 = 3;
-
 /// Plans within this factor of the fastest are measured once more, and how many of them at most.
 const FINAL_MARGIN: f64 = 1.1;
 const FINALISTS: usize = 5;
 
 /// Measurements of one finalist, at most.
-const LAPS: usize = 4;
+const LAPS: usize = 12;
 
 /// The race as it stands: each plan's samples over the program's, `first` a lap. Not what the shortest has: when a race
 /// is taken up again, all may have several laps.
@@ -42,23 +39,26 @@ fn judged(all: &[Vec<f64>], first: usize) -> (Option<usize>, Vec<Standing>) {
 }
 
 impl Tuner<'_> {
-    /// Measures the plans that may be the fastest once more, since the best of many samples is too good, and
-    /// those that cannot be told apart again.
-    pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
-        if self.evaluator.job.device == Device::Cpu {
-            return Ok(());
-        }
+    /// The plans that may be the fastest, by what is known of their times.
+    pub(crate) fn finalists(&self, demoted: &[Demoted]) -> Vec<FrontPoint> {
         let within =
             |p: &FrontPoint| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
         let mut all: Vec<FrontPoint> = self.points(demoted).into_iter().filter(within).collect();
         all.sort_by(|a, b| a.time.total_cmp(&b.time));
         let best = all.first().map_or(1.0, |p| p.time);
         all.retain(|p| p.time <= best * FINAL_MARGIN);
-        let all: Vec<Assignment> = all
-            .into_iter()
-            .take(FINALISTS)
-            .map(|p| p.assignment)
-            .collect();
+        all.truncate(FINALISTS);
+        all
+    }
+
+    /// Measures the plans that may be the fastest once more, since the best of many samples is too good, and
+    /// those that cannot be told apart again.
+    pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
+        if self.evaluator.job.device == Device::Cpu {
+            return Ok(());
+        }
+        let finalists = self.finalists(demoted).into_iter();
+        let all: Vec<Assignment> = finalists.map(|p| p.assignment).collect();
         for a in &all {
             self.finalist(a)?;
         }
@@ -66,7 +66,7 @@ impl Tuner<'_> {
         if all.len() < 2 {
             return Ok(());
         }
-        let lap = self.evaluator.job.repeats.saturating_mul(FINAL_RUNS) as usize;
+        let lap = self.evaluator.job.repeats as usize;
         // The limit of the laps is each candidate's own; this one is for all of them together.
         for _ in 0..LAPS * all.len() {
             let samples: Vec<Vec<f64>> = all.iter().map(|a| self.samples(a)).collect();
@@ -93,7 +93,7 @@ impl Tuner<'_> {
         Ok(self.evaluator.one(&Run {
             plan: self.tunable.plan(self.subject, a),
             input: self.input,
-            timed: FINAL_RUNS,
+            timed: Sampling::All,
             energy_s: 0.0,
             order: 0,
         })?)
@@ -153,22 +153,22 @@ mod tests {
     #[test]
     fn what_overlaps_is_measured_again_and_nothing_else() {
         // Far apart: decided.
-        let (next, s) = judged(&[around(0.5, 45, 0.01), around(0.6, 45, 0.01)], 45);
+        let (next, s) = judged(&[around(0.5, 15, 0.01), around(0.6, 15, 0.01)], 15);
         assert_eq!(
             (next, s[0].place, s[1].place),
             (None, RacePlace::Winner, RacePlace::Slower)
         );
         // The first two overlap, the third does not.
         let close = [
-            around(0.500, 45, 0.01),
-            around(0.501, 45, 0.01),
-            around(0.6, 45, 0.01),
+            around(0.500, 15, 0.01),
+            around(0.501, 15, 0.01),
+            around(0.6, 15, 0.01),
         ];
-        let (next, _) = judged(&close, 45);
+        let (next, _) = judged(&close, 15);
         assert!(next.is_some_and(|i| i < 2), "{next:?}");
         // All laps are used: a tie, and it is told.
         let used = [around(0.500, 180, 0.02), around(0.5002, 180, 0.02)];
-        let (next, s) = judged(&used, 45);
+        let (next, s) = judged(&used, 15);
         assert_eq!(next, None);
         assert!(
             s.iter().all(|x| x.place == RacePlace::Tie),
