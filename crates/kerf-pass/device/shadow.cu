@@ -171,7 +171,7 @@ API void kerf_shadow_store(const void *p, dd *e, u32 format, double hi, double l
 // Bytes are written that are no float: exact, or an integer that may hide one.
 API void kerf_shadow_overwrite(const void *p, dd *e, u64 bytes, u32 hidden, u32 layout)
 {
-    if (!e) return;
+    if (!e || bytes == 0) return;
     u32 granule = layout & GRANULE;
     dd x = {0, hidden ? number(TAG_HIDDEN) : 0.0};
     if (layout & MIXED) end_wider(p, e, 1, layout);

@@ -138,6 +138,12 @@ impl Pass<'_> {
         }
     }
 
+    /// Lets an object whose entries lie beside it begin where the widest float may: device code looks for a wider float
+    /// by the address (`end_wider`), and would find one before the object, outside of the entries.
+    fn start_at_word(&self, object: Value, t: Type) {
+        object.set_align(object.align().max(self.m.align_of(t)).max(8));
+    }
+
     /// Gives the local arrays of a function shadows of their own.
     pub(super) fn shadow_locals(&mut self, f: Value) {
         if !self.on_device() {
@@ -152,6 +158,7 @@ impl Pass<'_> {
             let granule = self.device.granule_log2();
             let entries = (self.m.size_of(i.allocated_type()) >> granule) + 1;
             let b = Builder::before(next);
+            self.start_at_word(i, i.allocated_type());
             let shadow = b.alloca(self.f64t.vector(2).array(entries));
             shadow.set_align(16);
             b.intrinsic(
@@ -184,6 +191,7 @@ impl Pass<'_> {
             }
             let entries = (bytes >> self.device.granule_log2()) + 1;
             let t = self.f64t.vector(2).array(entries);
+            self.start_at_word(g, g.global_type());
             let name = format!("{VARIABLE_ENTRIES}{}", g.name());
             let shadow = self.m.add_global(t, &name, space::GLOBAL);
             shadow.set_initializer(t.zero());
