@@ -142,6 +142,12 @@ impl CompareOptions {
         })
     }
 
+    /// The same with these quantiles alone.
+    pub fn only_quantiles(mut self, asked: &[f64]) -> CompareOptions {
+        self.quantiles.retain(|q| asked.contains(q));
+        self
+    }
+
     /// The format of the values.
     pub fn format(&self) -> Format {
         self.format

@@ -159,6 +159,10 @@ pub struct Job {
     /// Also tell how the error is spread over each output.
     #[serde(default)]
     pub scatter: bool,
+    /// No quantiles of errors beside those that the acceptance asks for, where outputs are compared on a GPU: each takes
+    /// seven looks at all values.
+    #[serde(default)]
+    pub brief: bool,
     /// Run this program in place of the workload's.
     #[serde(default)]
     pub patched: Option<Patched>,
@@ -220,6 +224,7 @@ impl Job {
             accept: None,
             references: None,
             scatter: false,
+            brief: false,
             baseline: false,
             patched: None,
         }

@@ -354,6 +354,7 @@ impl Evaluator {
             perturb: r.input.perturb,
             accept: Some(self.criteria.accept.clone()),
             reference: true,
+            brief: true,
             baseline: timed,
             warmup: if timed { self.job.warmup } else { 0 },
             repeats: if timed { self.job.repeats } else { 1 },

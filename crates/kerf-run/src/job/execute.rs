@@ -406,7 +406,7 @@ impl Comparison<'_> {
             loaded: &measured.loaded,
         };
         let resident = kept_before.resident()?;
-        let outputs = resident.compare(self.session, &run, job.scatter)?;
+        let outputs = resident.compare(self.session, &run, job)?;
         resident.check_intact(self.session)?;
         spent.compare_s = clock.elapsed().as_secs_f64();
         Ok((outputs, Some(info)))

@@ -30,12 +30,14 @@ impl<'a> OutputCriterion<'a> {
     /// How values of a format are compared.
     pub(super) fn options(&self, format: Format) -> Result<CompareOptions, JobError> {
         let floor = self.criterion.and_then(|c| c.floor);
-        let quantiles: Vec<f64> = self
-            .criterion
-            .and_then(|c| c.quantile)
-            .into_iter()
-            .collect();
-        CompareOptions::new(format, floor, &quantiles).map_err(|e| JobError::Input(e.to_string()))
+        CompareOptions::new(format, floor, &self.quantiles())
+            .map_err(|e| JobError::Input(e.to_string()))
+    }
+
+    /// The quantiles of the error that the workload asks for.
+    pub(super) fn quantiles(&self) -> Vec<f64> {
+        let asked = self.criterion.and_then(|c| c.quantile);
+        asked.into_iter().collect()
     }
 
     /// Takes the peak that the workload says.

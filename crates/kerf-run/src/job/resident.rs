@@ -264,7 +264,7 @@ impl Resident {
         &mut self,
         session: &WorkloadSession,
         run: &RunOnDevice,
-        scatter: bool,
+        job: &Job,
     ) -> Result<Vec<Output>, JobError> {
         let Resident {
             comparer,
@@ -277,7 +277,8 @@ impl Resident {
         outputs
             .map(|(o, r)| {
                 let mut one = OutputOnDevice::new(comparer, session, run, o)?;
-                one.scatter = scatter;
+                one.scatter = job.scatter;
+                one.brief = job.brief;
                 one.compare(session, r)
             })
             .collect()
@@ -319,6 +320,8 @@ struct OutputOnDevice<'a> {
     held: Option<(Format, Format)>,
     /// How its errors are spread is looked at too.
     scatter: bool,
+    /// Only quantiles that are asked for.
+    brief: bool,
 }
 
 impl<'a> OutputOnDevice<'a> {
@@ -341,6 +344,7 @@ impl<'a> OutputOnDevice<'a> {
             element_bytes: held.map_or(spec.elem.size(), |h| h.bytes(spec.elem.size())),
             held: held.map(|h| (h.from, h.to)),
             scatter: false,
+            brief: false,
         })
     }
 
@@ -410,7 +414,10 @@ impl<'a> OutputOnDevice<'a> {
                 reference: exec.adopt("shadows", shadows.address(), shadows.bytes()),
             };
             add(&mut digest, self.comparer.digest(&values, *format)?);
-            let options = compared.options(*format)?;
+            let mut options = compared.options(*format)?;
+            if self.brief {
+                options = options.only_quantiles(&compared.quantiles());
+            }
             let mut report = self.comparer.compare(&values, &options)?;
             compared.set_peak(&mut report);
             if let Some(image) = compared.image(offsets.len()) {

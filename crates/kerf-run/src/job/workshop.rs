@@ -67,6 +67,7 @@ impl PlannedPrograms {
             save: None,
             baseline: false,
             scatter: false,
+            brief: false,
             ..job.clone()
         };
         let job = serde_json::to_string(&code).ok()?;
