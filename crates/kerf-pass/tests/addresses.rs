@@ -16,6 +16,16 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 
 /// Runs kernel `k` with 128 threads a block on one buffer of numbers; gives the memory and pattern of each access.
 fn seen(text: &str, blocks: u32, data: &[u32]) -> Vec<(MemoryKind, Pattern)> {
+    seen_with(text, blocks, data, None)
+}
+
+/// The same, with a second argument.
+fn seen_with(
+    text: &str,
+    blocks: u32,
+    data: &[u32],
+    second: Option<Arg>,
+) -> Vec<(MemoryKind, Pattern)> {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
     let counters = count::instrument(&m, Detail::Blocks, CountDevice::Cpu).expect("instruments");
@@ -26,13 +36,15 @@ fn seen(text: &str, blocks: u32, data: &[u32]) -> Vec<(MemoryKind, Pattern)> {
     exec.write(a, &bytes).expect("fits");
     let bytes = counters.sampled.bytes();
     let table = exec.symbol(count::ADDRESSES, bytes, 8).expect("is there");
+    let first = Arg::Buffer { id: a, offset: 0 };
+    let args: Vec<Arg> = std::iter::once(first).chain(second).collect();
     exec.launch(&Launch {
         symbol: "k",
         name: "k",
         grid: [blocks, 1, 1],
         block: [128, 1, 1],
         dynamic_shared: 0,
-        args: &[Arg::Buffer { id: a, offset: 0 }],
+        args: &args,
     })
     .expect("runs");
     let k = counters.kernel("k").expect("the kernel");
@@ -155,4 +167,25 @@ fn what_a_loop_loads_again_is_not_new() {
     assert_eq!(first(2), None, "{all:?}");
     // Five rows of the eight that are loaded.
     assert_eq!(all[0].1.fresh[0], 0.625, "{all:?}");
+}
+
+/// A parameter that is a struct is constant memory on a GPU; the CPU executor has a copy of it for each thread.
+#[test]
+fn parameters_are_not_looked_at() {
+    let all = seen_with(
+        "define ptx_kernel void @k(ptr %a, ptr byval([4 x i32]) align 4 %s) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %i = and i32 %t, 3
+           %f = getelementptr i32, ptr %s, i32 %i
+           %x = load i32, ptr %f
+           %p = getelementptr i32, ptr %a, i32 %t
+           store i32 %x, ptr %p
+           ret void
+         }",
+        1,
+        &[0; 128],
+        Some(Arg::Bytes([7u32; 4].map(u32::to_le_bytes).concat())),
+    );
+    let sectors: Vec<f32> = all.iter().map(|p| p.1.sectors[0]).collect();
+    assert_eq!(sectors, [4.0], "{all:?}");
 }
