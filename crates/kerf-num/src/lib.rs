@@ -9,6 +9,7 @@
 //!   `f64`, step for step as generated code runs them.
 //! * [`ulp`] counts error in units in the last place, in both usual meanings.
 //! * [`metrics`] compares an output with its reference and judges it.
+//! * [`portable`] has elementary functions, the same bits on every machine.
 //! * [`random`] draws the same numbers on every machine.
 //! * [`wide!`] compiles a loop for wide instructions too, with the same bits.
 //!
@@ -24,6 +25,7 @@ mod exponent;
 mod fixed;
 pub mod format;
 pub mod metrics;
+pub mod portable;
 pub mod random;
 pub mod ulp;
 mod wide;

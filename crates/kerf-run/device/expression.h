@@ -1,5 +1,7 @@
-// Expressions in postfix form: what expr/eval.rs of kerf-workload does, without functions of a math library.
+// Expressions in postfix form: what expr/eval.rs of kerf-workload does.
 #pragma once
+#include "functions_power.h"
+#include "functions_trigonometric.h"
 #include "random.h"
 #include "scalar.h"
 
@@ -35,12 +37,18 @@ enum Code {
     SQRT,
     FLOOR,
     CEIL,
+    EXP,
+    LOG,
+    LOG2,
+    SIN,
+    COS,
     ADD,
     SUBTRACT,
     MULTIPLY,
     DIVIDE,
     REMAINDER,
     CEIL_DIVIDE,
+    POWER,
     MIN,
     MAX,
     LESS,
@@ -90,6 +98,21 @@ DEVICE bool integer_division(u32 code, s128 a, s128 b, s128 &result)
     return true;
 }
 
+// Of an exponent that is not negative.
+DEVICE bool integer_power(s128 base, s128 exponent, s128 &result)
+{
+    result = 1;
+    for (;;) {
+        if ((exponent & 1) && !multiply(result, base, result))
+            return false;
+        exponent >>= 1;
+        if (exponent == 0)
+            return true;
+        if (!multiply(base, base, base))
+            return false;
+    }
+}
+
 DEVICE bool integer_operation(u32 code, s128 a, s128 b, s128 &result)
 {
     switch (code) {
@@ -105,6 +128,8 @@ DEVICE bool integer_operation(u32 code, s128 a, s128 b, s128 &result)
     case REMAINDER:
     case CEIL_DIVIDE:
         return integer_division(code, a, b, result);
+    case POWER:
+        return integer_power(a, b, result);
     case MIN:
         result = a < b ? a : b;
         return true;
@@ -130,6 +155,8 @@ DEVICE Number float_operation(u32 code, double a, double b)
         return Number::real(a / b);
     case REMAINDER:
         return Number::real(remainder_of(a, b));
+    case POWER:
+        return Number::real(portable::pow(a, b));
     case MIN:
         return Number::real(a < b || b != b ? a : b);
     case MAX:
@@ -141,7 +168,8 @@ DEVICE Number float_operation(u32 code, double a, double b)
 
 DEVICE bool binary(u32 code, Number a, Number b, Number &result)
 {
-    if (a.is_float || b.is_float) {
+    const bool is_fraction = code == POWER && s64(b.high) < 0;
+    if (a.is_float || b.is_float || is_fraction) {
         result = float_operation(code, a.as_double(), b.as_double());
         return code != CEIL_DIVIDE;
     }
@@ -179,6 +207,22 @@ DEVICE bool next_integer(u32 code, Number &x)
     return true;
 }
 
+DEVICE double function_value(u32 code, double x)
+{
+    switch (code) {
+    case SQRT:
+        return kerf::word<double>::sqrt(x);
+    case EXP:
+        return portable::exp(x);
+    case LOG:
+        return portable::log(x);
+    case LOG2:
+        return portable::log2(x);
+    default:
+        return portable::sin_or_cos(x, code == COS);
+    }
+}
+
 DEVICE bool unary(u32 code, Number &x)
 {
     switch (code) {
@@ -188,11 +232,12 @@ DEVICE bool unary(u32 code, Number &x)
     case FLOOR:
     case CEIL:
         return next_integer(code, x);
-    case SQRT:
-        x = Number::real(kerf::word<double>::sqrt(x.as_double()));
+    case NOT:
+    case TRUTH:
+        x = Number::integer(x.is_true() == (code == TRUTH));
         return true;
     default:
-        x = Number::integer(x.is_true() == (code == TRUTH));
+        x = Number::real(function_value(code, x.as_double()));
         return true;
     }
 }

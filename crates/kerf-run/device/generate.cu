@@ -82,7 +82,7 @@ KERNEL void fill_log_uniform(Place p, LogUniform v)
 {
     const bool whole = !p.scalar.is_float();
     for (u64 i = first_index(); i < p.count; i += index_step()) {
-        const double x = exponential(between(v.from, v.to, v.stream.unit(i, 0)));
+        const double x = portable::exp(between(v.from, v.to, v.stream.unit(i, 0)));
         p.store(i, p.scalar.bits_from(clamped(whole ? __builtin_floor(x) : x, v.least, v.most)));
     }
 }

@@ -1,7 +1,7 @@
-// Random numbers and the functions that shape them: step by step what generate/philox.rs, permute.rs and real.rs of
-// kerf-workload do, so that both give the same bits.
+// Random numbers and what shapes them: step by step what generate/philox.rs, permute.rs and real.rs of kerf-workload do,
+// so that both give the same bits.
 #pragma once
-#include "wide.h"
+#include "functions.h"
 
 struct Words {
     u64 first, second;
@@ -33,53 +33,6 @@ struct Stream {
 DEVICE double unit_of(u64 bits) { return double(s64(bits >> 11)) * 0x1p-53; }
 
 METHOD double Stream::unit(u64 i, u32 draw) const { return unit_of(bits(i, draw).first); }
-
-#define LN2_HIGH 6.931471803691238e-1
-#define LN2_LOW 1.9082149292705877e-10
-
-// Natural logarithm of a positive normal number.
-DEVICE double ln_normal(double x)
-{
-    const u64 sqrt_half = 0x3fe6a09e00000000ull, one = 0x3ff0000000000000ull;
-    const u64 shifted = bits_of(x) + (one - sqrt_half);
-    const double k = double(int(shifted >> 52) - 1023);
-    const double f = from_bits((shifted & ((1ull << 52) - 1)) + sqrt_half) - 1.0;
-    const double half_square = 0.5 * f * f;
-    const double s = f / (2.0 + f);
-    const double z = s * s;
-    const double w = z * z;
-    const double even =
-        w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373));
-    const double odd = z
-        * (0.6666666666666735
-           + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)));
-    return s * (half_square + odd + even) + k * LN2_LOW - half_square + f + k * LN2_HIGH;
-}
-
-DEVICE double power_of_two(int k)
-{
-    const int field = k + 1023;
-    return from_bits(u64(field < 0 ? 0 : field > 2047 ? 2047 : field) << 52);
-}
-
-DEVICE double exponential(double x)
-{
-    const double shift = 6755399441055744.0, log2_e = 1.44269504088896340736;
-    const double k = (x * log2_e + shift) - shift;
-    const double high = x - k * LN2_HIGH;
-    const double low = k * LN2_LOW;
-    const double r = high - low;
-    const double z = r * r;
-    const double c = r
-        - z
-            * (1.6666666666666602e-1
-               + z * (-2.7777777777015593e-3
-                      + z * (6.613756321437934e-5
-                             + z * (-1.6533902205465252e-6 + z * 4.1381367970572384e-8))));
-    const double y = 1.0 + (r * c / (2.0 - c) - low + high);
-    const int n = int(k < -2000.0 ? -2000.0 : k > 2000.0 ? 2000.0 : k);
-    return y * power_of_two(n / 2) * power_of_two(n - n / 2);
-}
 
 struct Pair {
     double first, second;
@@ -119,7 +72,7 @@ DEVICE Pair cos_sin_turns(double turns)
 DEVICE Pair normals(Words bits)
 {
     const double uniform = unit_of(bits.first) + 0x1p-53;
-    const double radius = kerf::word<double>::sqrt(-2.0 * ln_normal(uniform));
+    const double radius = kerf::word<double>::sqrt(-2.0 * portable::log_normal(uniform));
     const Pair turned = cos_sin_turns(unit_of(bits.second));
     return Pair{radius * turned.first, radius * turned.second};
 }

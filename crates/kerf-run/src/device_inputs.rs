@@ -5,7 +5,7 @@
 //!
 //! * Bytes are the same on every device: kernels use integers and the operations that IEEE 754 defines, and every scalar
 //!   is a function of its number.
-//! * What needs the host (files, functions of its math library) is named by [`HostReason`] before anything is written.
+//! * What needs the host (files, deeply nested expressions) is named by [`HostReason`] before anything is written.
 //! * An expression without a value is found on the device; its message comes from the host's generator.
 
 mod encode;
@@ -18,7 +18,6 @@ use kerf_exec::cuda::{self, Code, CudaExecutor};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch, digest};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::{LlvmError, Module};
-use kerf_workload::expr::Unary;
 use kerf_workload::generate::perturb::{CHUNK, LANES, Perturb, standard_deviation};
 use kerf_workload::generate::recipe::{Leaf, LeafValues, recipe};
 use kerf_workload::generate::{GenerateError, generate};
@@ -105,10 +104,6 @@ pub enum Filled {
 pub enum HostReason {
     /// It is read from a file.
     File,
-    /// An expression calls a function of the host's math library.
-    Function(Unary),
-    /// An expression calls `pow`.
-    Power,
     /// An expression uses a name that has no value.
     UnknownName,
     /// An expression holds more values at a time than the device has room for.
@@ -119,11 +114,6 @@ impl fmt::Display for HostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HostReason::File => f.write_str("it is read from a file"),
-            HostReason::Function(function) => {
-                let name = format!("{function:?}").to_lowercase();
-                write!(f, "its expression calls {name}")
-            }
-            HostReason::Power => f.write_str("its expression calls pow"),
             HostReason::UnknownName => f.write_str("its expression has a name without a value"),
             HostReason::DeepExpression => f.write_str("its expression is nested deeply"),
         }

@@ -1,9 +1,8 @@
 //! First contents of buffers.
 //!
 //! Generators are counter based: scalar `i` is a function of the stream and `i`, whatever the
-//! length and order of generation. Uniform, normal and log-uniform values use only operations that
-//! IEEE 754 defines exactly, so every machine generates the same bytes; `expr` inits that call
-//! `exp log log2 sin cos pow` may differ in the last digit, as the platform's math library does.
+//! length and order of generation. All values, those of expressions too, use only operations that
+//! IEEE 754 defines exactly, so every machine generates the same bytes.
 
 pub(crate) mod check;
 mod fill;

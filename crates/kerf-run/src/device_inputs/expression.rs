@@ -28,12 +28,18 @@ enum Code {
     Sqrt,
     Floor,
     Ceil,
+    Exp,
+    Log,
+    Log2,
+    Sin,
+    Cos,
     Add,
     Subtract,
     Multiply,
     Divide,
     Remainder,
     CeilDivide,
+    Power,
     Min,
     Max,
     Less,
@@ -97,8 +103,8 @@ fn operation(op: PostfixOp, names: &[NameValue]) -> Result<(Code, u32, u128), Ho
         PostfixOp::Neg => plain(Code::Negate),
         PostfixOp::Not => plain(Code::Not),
         PostfixOp::Truth => plain(Code::Truth),
-        PostfixOp::Binary(op) => plain(binary(op)?),
-        PostfixOp::Unary(op) => plain(unary(op)?),
+        PostfixOp::Binary(op) => plain(binary(op)),
+        PostfixOp::Unary(op) => plain(unary(op)),
         PostfixOp::Jump(target) => jump(Code::Jump, target),
         PostfixOp::Unless(target) => jump(Code::Unless, target),
         PostfixOp::And(target) => jump(Code::And, target),
@@ -113,14 +119,15 @@ fn push(value: Number) -> (Code, u32, u128) {
     }
 }
 
-fn binary(op: Binary) -> Result<Code, HostReason> {
-    Ok(match op {
+fn binary(op: Binary) -> Code {
+    match op {
         Binary::Add => Code::Add,
         Binary::Sub => Code::Subtract,
         Binary::Mul => Code::Multiply,
         Binary::Div => Code::Divide,
         Binary::Rem => Code::Remainder,
         Binary::CeilDiv => Code::CeilDivide,
+        Binary::Pow => Code::Power,
         Binary::Min => Code::Min,
         Binary::Max => Code::Max,
         Binary::Less => Code::Less,
@@ -129,18 +136,19 @@ fn binary(op: Binary) -> Result<Code, HostReason> {
         Binary::GreaterEq => Code::GreaterEqual,
         Binary::Eq => Code::Equal,
         Binary::NotEq => Code::NotEqual,
-        Binary::Pow => return Err(HostReason::Power),
-    })
+    }
 }
 
-fn unary(op: Unary) -> Result<Code, HostReason> {
+fn unary(op: Unary) -> Code {
     match op {
-        Unary::Abs => Ok(Code::Abs),
-        Unary::Sqrt => Ok(Code::Sqrt),
-        Unary::Floor => Ok(Code::Floor),
-        Unary::Ceil => Ok(Code::Ceil),
-        Unary::Exp | Unary::Log | Unary::Log2 | Unary::Sin | Unary::Cos => {
-            Err(HostReason::Function(op))
-        }
+        Unary::Abs => Code::Abs,
+        Unary::Sqrt => Code::Sqrt,
+        Unary::Floor => Code::Floor,
+        Unary::Ceil => Code::Ceil,
+        Unary::Exp => Code::Exp,
+        Unary::Log => Code::Log,
+        Unary::Log2 => Code::Log2,
+        Unary::Sin => Code::Sin,
+        Unary::Cos => Code::Cos,
     }
 }

@@ -34,6 +34,7 @@ pub fn inits(scalar: Scalar, count: usize) -> Vec<Init> {
         Init::Values(listed(scalar, count)),
         expression("i % 7 + select(i % 3 == 0, 1, 2.5)"),
         expression("floor(100 * rand) + ceil(rand * rand)"),
+        expression("50 + 30 * sin(0.1 * (i % n)) * cos(0.07 * (i / n)) + pow(rand, 3)"),
         Init::LogUniform {
             low: 1.0,
             high: 100.0,
@@ -184,19 +185,22 @@ pub fn random_expression(r: &mut SplitMix64, depth: u32) -> String {
         ];
         return leaves[pick(leaves.len() as u64)].into();
     }
-    let kind = pick(12);
+    let kind = pick(14);
     let sign = [
         "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||",
     ][pick(13)];
-    let function = ["abs", "sqrt", "floor", "ceil"][pick(4)];
-    let pair = ["min", "max", "ceil_div"][pick(3)];
+    let functions = [
+        "abs", "sqrt", "floor", "ceil", "exp", "log", "log2", "sin", "cos",
+    ];
+    let function = functions[pick(functions.len() as u64)];
+    let pair = ["min", "max", "ceil_div", "pow"][pick(4)];
     let mut part = || random_expression(r, depth - 1);
     match kind {
         0 => format!("(-{})", part()),
         1 => format!("(!{})", part()),
-        2 | 3 => format!("{function}({})", part()),
-        4 => format!("{pair}({}, {})", part(), part()),
-        5 => format!("select({}, {}, {})", part(), part(), part()),
+        2..=4 => format!("{function}({})", part()),
+        5 | 6 => format!("{pair}({}, {})", part(), part()),
+        7 => format!("select({}, {}, {})", part(), part(), part()),
         _ => format!("({} {sign} {})", part(), part()),
     }
 }

@@ -1,10 +1,11 @@
 //! Running postfix code.
 //!
-//! `exp log log2 sin cos pow` come from the platform's math library, so their last digit may differ
-//! between machines; everything else is exact or correctly rounded.
+//! Values are the same on every machine and device: `exp log log2 sin cos pow` are those of
+//! [`kerf_num::portable`], everything else is exact or correctly rounded.
 
 use super::{Binary, ExprError, Inner, PostfixOp, Unary};
 use crate::number::Number::{self, Float, Int};
+use kerf_num::portable;
 
 /// Why an operation has no value. Kept small: evaluation passes it along for every operation.
 #[derive(Clone, Copy)]
@@ -156,7 +157,7 @@ fn integers(op: Binary, a: i128, b: i128) -> Result<Number, Fault> {
 fn power(a: i128, b: i128) -> Result<Number, Fault> {
     match (a, u32::try_from(b)) {
         (_, Ok(b)) => a.checked_pow(b).map(Int).ok_or(Fault::Overflow),
-        _ if b < 0 => Ok(Float((a as f64).powf(b as f64))),
+        _ if b < 0 => Ok(Float(portable::pow(a as f64, b as f64))),
         (0 | 1, _) => Ok(Int(a)),
         (-1, _) => Ok(Int(if b % 2 == 0 { 1 } else { -1 })),
         _ => Err(Fault::Overflow),
@@ -171,7 +172,7 @@ fn floats(op: Binary, a: f64, b: f64) -> Number {
         // `ceil_div` of floats is refused before it gets here.
         Binary::Div | Binary::CeilDiv => Float(a / b),
         Binary::Rem => Float(a % b),
-        Binary::Pow => Float(a.powf(b)),
+        Binary::Pow => Float(portable::pow(a, b)),
         // Written out: which zero the library's functions give depends on the machine.
         Binary::Min => Float(if a < b || b.is_nan() { a } else { b }),
         Binary::Max => Float(if a > b || b.is_nan() { a } else { b }),
@@ -193,11 +194,11 @@ fn unary(op: Unary, a: Number) -> Result<Number, Fault> {
         (Unary::Floor, Float(v)) => whole(v.floor())?,
         (Unary::Ceil, Float(v)) => whole(v.ceil())?,
         (Unary::Sqrt, _) => Float(x.sqrt()),
-        (Unary::Exp, _) => Float(x.exp()),
-        (Unary::Log, _) => Float(x.ln()),
-        (Unary::Log2, _) => Float(x.log2()),
-        (Unary::Sin, _) => Float(x.sin()),
-        (Unary::Cos, _) => Float(x.cos()),
+        (Unary::Exp, _) => Float(portable::exp(x)),
+        (Unary::Log, _) => Float(portable::log(x)),
+        (Unary::Log2, _) => Float(portable::log2(x)),
+        (Unary::Sin, _) => Float(portable::sin(x)),
+        (Unary::Cos, _) => Float(portable::cos(x)),
     })
 }
 

@@ -1,68 +1,21 @@
 //! Elementary functions for the generators, the same on every machine.
 //!
 //! They use additions, multiplications, divisions and square roots only, which IEEE 754 rounds the
-//! same everywhere, with the reductions and coefficients of Sun's fdlibm. Errors are around one
-//! unit in the last place, more than good enough for random numbers.
+//! same everywhere, with the coefficients of Sun's fdlibm. Errors are around one unit in the last
+//! place, more than good enough for random numbers.
 
-const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+pub(super) use kerf_num::portable::exp;
+use kerf_num::portable::{self, log_normal};
 
 /// Natural logarithm of a positive finite number.
 pub(super) fn ln(x: f64) -> f64 {
     if x < f64::MIN_POSITIVE {
-        return ln_normal(x * 2f64.powi(54)) - 54.0 * LN2_LOW - 54.0 * LN2_HIGH;
+        // Not `portable::log`, whose last bit differs: numbers of a seed stay what they were.
+        const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+        const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+        return log_normal(x * 2f64.powi(54)) - 54.0 * LN2_LOW - 54.0 * LN2_HIGH;
     }
-    ln_normal(x)
-}
-
-#[inline]
-fn ln_normal(x: f64) -> f64 {
-    // x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2).
-    const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
-    let shifted = x.to_bits() + (1f64.to_bits() - SQRT_HALF);
-    let k = (shifted >> 52) as i32 - 1023;
-    let f = f64::from_bits((shifted & ((1 << 52) - 1)) + SQRT_HALF) - 1.0;
-    let half_square = 0.5 * f * f;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let w = z * z;
-    let even = w
-        * (0.399_999_999_994_094_2 + w * (0.222_221_984_321_497_84 + w * 0.153_138_376_992_093_73));
-    let odd = z
-        * (0.666_666_666_666_673_5
-            + w * (0.285_714_287_436_623_9
-                + w * (0.181_835_721_616_180_5 + w * 0.147_981_986_051_165_86)));
-    let k = f64::from(k);
-    s * (half_square + odd + even) + k * LN2_LOW - half_square + f + k * LN2_HIGH
-}
-
-/// Exponential of a number whose result neither overflows nor is subnormal by much.
-pub(super) fn exp(x: f64) -> f64 {
-    let k = nearest(x * std::f64::consts::LOG2_E);
-    let high = x - k * LN2_HIGH;
-    let low = k * LN2_LOW;
-    let r = high - low;
-    let z = r * r;
-    let c = r - z
-        * (1.666_666_666_666_660_2e-1
-            + z * (-2.777_777_777_701_559_3e-3
-                + z * (6.613_756_321_437_934e-5
-                    + z * (-1.653_390_220_546_525_2e-6 + z * 4.138_136_797_057_238_4e-8))));
-    let y = 1.0 + (r * c / (2.0 - c) - low + high);
-    // In two factors, so that neither overflows where the product does not.
-    let k = k.clamp(-2000.0, 2000.0) as i32;
-    y * power_of_two(k / 2) * power_of_two(k - k / 2)
-}
-
-/// The nearest integer to a number below 2^51. Written as sums because the instruction for it is
-/// missing from the oldest machines, and calling the library's function would take longer.
-fn nearest(x: f64) -> f64 {
-    const SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52: no bits remain for a fraction
-    (x + SHIFT) - SHIFT
-}
-
-fn power_of_two(k: i32) -> f64 {
-    f64::from_bits(((k + 1023).clamp(0, 2047) as u64) << 52)
+    portable::log(x)
 }
 
 /// Cosine and sine of `turns` whole turns, `turns` in [0, 1).
@@ -108,7 +61,7 @@ pub(super) fn unit(bits: u64) -> f64 {
 pub(super) fn normals((first, second): (u64, u64)) -> (f64, f64) {
     // In (0, 1], so that the logarithm is finite.
     let uniform = unit(first) + f64::EPSILON / 2.0;
-    let radius = (-2.0 * ln_normal(uniform)).sqrt();
+    let radius = (-2.0 * log_normal(uniform)).sqrt();
     let (c, s) = cos_sin_turns(unit(second));
     (radius * c, radius * s)
 }
