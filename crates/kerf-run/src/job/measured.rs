@@ -40,7 +40,7 @@ impl Made {
     }
 }
 
-/// A program under a plan, as its executor takes it.
+/// A program under a plan, as its executor takes it, and whether its kernels write lines for people.
 fn made(
     job: &Job,
     (m, program): (&Module, &Program),
