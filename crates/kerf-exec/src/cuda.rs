@@ -85,6 +85,8 @@ struct Buffer {
     owned: bool,
     /// Memory of others with what it was filled from, where it was.
     source: Option<u64>,
+    /// What is recorded does not write it.
+    constant: bool,
 }
 
 /// The CUDA executor with one loaded program.
@@ -230,6 +232,7 @@ impl Executor for CudaExecutor {
             name: name.into(),
             owned: carved.is_none(),
             source: None,
+            constant: false,
         });
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -258,6 +261,7 @@ impl Executor for CudaExecutor {
             name: symbol.into(),
             owned: false,
             source: None,
+            constant: false,
         });
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -352,11 +356,17 @@ impl Executor for CudaExecutor {
         self.loaded.launch(l.configuration(), &mut params, stream)
     }
 
+    fn constant(&mut self, buffer: BufferId) {
+        if let Some(b) = self.buffers.get_mut(buffer.0) {
+            b.constant = true;
+        }
+    }
+
     fn record(&mut self) -> Result<bool, ExecError> {
         // A recording before this one left copies on the device, which need only be written again.
         let mut before = self.recording.take().map_or_else(Vec::new, |r| r.kept);
         let mut kept = Vec::new();
-        for b in &self.buffers {
+        for b in self.buffers.iter().filter(|b| !b.constant) {
             let mine = |k: &KeptContents| k.owned && (k.buffer, k.bytes) == (b.address, b.bytes);
             if let Some(at) = before.iter().position(mine) {
                 let k = before.swap_remove(at);
@@ -496,6 +506,7 @@ impl CudaExecutor {
             name: name.into(),
             owned: false,
             source: None,
+            constant: false,
         });
         BufferId(self.buffers.len() - 1)
     }

@@ -250,6 +250,8 @@ pub trait Executor {
     fn start_clock(&mut self) -> Result<(), ExecError>;
     /// Waits for all work and gives the seconds since [`Executor::start_clock`].
     fn stop_clock(&mut self) -> Result<f64, ExecError>;
+    /// Nothing that is recorded next writes this buffer: replays need not put its contents back.
+    fn constant(&mut self, _buffer: BufferId) {}
     /// From now on launches and copies are recorded, not done, to be replayed from the contents that buffers
     /// have now. False if the executor cannot, or has no memory for it.
     fn record(&mut self) -> Result<bool, ExecError> {

@@ -346,6 +346,7 @@ mod tests {
                 ],
                 static_shared_bytes: 16,
                 dynamic_shared: true,
+                written: None,
             }],
             refused: BTreeMap::from([("b".into(), "why".into())]),
             images: vec![

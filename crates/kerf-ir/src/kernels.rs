@@ -10,9 +10,11 @@ pub(crate) use reach::address_taken;
 pub use reach::{reachable, retain, used_globals};
 pub use short_name::{file_stem, shortened};
 
+use crate::written::written_parameters;
 use kerf_llvm::{Module, demangle};
 use params::params;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,9 @@ pub struct KernelInfo {
     pub static_shared_bytes: u64,
     /// Does it use dynamic shared memory?
     pub dynamic_shared: bool,
+    /// Parameters through which it may write; none where that is not known.
+    #[serde(skip)]
+    pub written: Option<BTreeSet<usize>>,
 }
 
 /// `void ns::axpy<double>(double*)` -> `ns::axpy<double>`.
@@ -86,6 +91,7 @@ pub fn kernels(m: &Module) -> Vec<KernelInfo> {
                 symbol,
                 static_shared_bytes,
                 dynamic_shared,
+                written: written_parameters(f),
             }
         })
         .collect()

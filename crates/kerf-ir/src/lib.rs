@@ -27,6 +27,7 @@ mod small_fma;
 pub mod undefined_locals;
 pub mod unit;
 pub mod variables;
+mod written;
 
 /// Digest of this crate's own sources: code that another version made may not fit this one.
 pub const DIGEST: &str = env!("KERF_IR_DIGEST");

@@ -31,7 +31,6 @@ const LN2_LOW: f64 = 1.9082149292705877e-10;
 const ROUNDING_SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// `e^x`.
-#[inline]
 pub fn exp(x: f64) -> f64 {
     if x.abs() < 800.0 {
         return exp_moderate(x);
@@ -66,7 +65,6 @@ fn exp_rest(r: f64) -> f64 {
 }
 
 /// The natural logarithm.
-#[inline]
 pub fn log(x: f64) -> f64 {
     match binary_parts(x) {
         Some((k, m)) => log_sum(k, m),

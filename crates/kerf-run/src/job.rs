@@ -34,11 +34,12 @@ pub use report::{
     Energy, Flip, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
 };
 pub use timed::TimedProgram;
+pub use turn::MachineShare;
 pub use workshop::Workshop;
 
 pub use sweep::{
-    CallComparison, Change, ComparedCalls, Deed, Degree, Deviation, MachineShare, NOT_YET,
-    RepeatCheck, Start, Sweep, Swept, TimedVersion, sweep,
+    CallComparison, Change, ComparedCalls, Deed, Degree, Deviation, NOT_YET, RepeatCheck, Start,
+    Sweep, Swept, TimedVersion, sweep,
 };
 
 use kerf_clang::compile::Purpose;

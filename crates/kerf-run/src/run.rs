@@ -7,7 +7,7 @@ use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
-use kerf_workload::expand::{ConcreteLaunch, ConcreteStep, expand};
+use kerf_workload::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use kerf_workload::finite::all_finite;
 use kerf_workload::generate::perturb::Perturb;
 use kerf_workload::generate::{GenerateError, generate};
@@ -462,12 +462,42 @@ impl<'a> WorkloadSession<'a> {
     /// Records all steps for replays from the first contents, which buffers have to have now. False if the
     /// executor does not record.
     pub fn record(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<bool, RunError> {
+        for (id, written) in l.ids.iter().zip(self.written()?) {
+            if !written {
+                exec.constant(*id);
+            }
+        }
         if !exec.record()? {
             return Ok(false);
         }
         let done = self.steps(exec, l);
         exec.recorded()?;
         done.map(|()| true)
+    }
+
+    /// Whether a step may write a buffer, for each of them. Variables of the program are left out: kernels write them by name.
+    pub fn written(&self) -> Result<Vec<bool>, RunError> {
+        let buffers = self.workload.buffers.iter();
+        let mut written: Vec<bool> = buffers.map(|b| b.symbol.is_some()).collect();
+        for step in expand(self.workload, &self.params)? {
+            let launch = match step? {
+                ConcreteStep::Copy { to, .. } => {
+                    written[to] = true;
+                    continue;
+                }
+                ConcreteStep::Launch(launch) => launch,
+            };
+            let kernel = find(self.kernels, &launch.kernel).ok();
+            let Some(through) = kernel.and_then(|k| k.written.as_ref()) else {
+                return Ok(vec![true; written.len()]);
+            };
+            for p in through {
+                if let Some(ArgValue::Buffer { index, .. }) = launch.args.get(*p) {
+                    written[*index] = true;
+                }
+            }
+        }
+        Ok(written)
     }
 
     /// All steps, in order.

@@ -5,10 +5,10 @@
 mod bench;
 mod deviation;
 mod sites;
-mod turn;
 
 use super::check::refuse;
 use super::report::{Energy, Times};
+use super::turn::MachineShare;
 use super::{Device, Job, JobError};
 use crate::run::WorkloadSession;
 use bench::{Bench, Built, Loaded, Maker, Outputs, no_version, plain};
@@ -27,7 +27,6 @@ use std::sync::mpsc::sync_channel;
 pub use deviation::Deviation;
 use sites::Tries;
 pub use sites::{CallComparison, Change, ComparedCalls, Deed, Start, TimedVersion};
-pub use turn::MachineShare;
 
 /// What to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
