@@ -3,12 +3,72 @@
 //! The runtime that the application is linked with (libkerfrt.so) records and replays, so that a replay goes the way of
 //! the program itself. The worker loads that library when it runs, and passes jobs and answers on as JSON.
 use crate::worker;
+use kerf_num::Metric;
+use kerf_num::metrics::{Bound, ErrorReport, Integers, Judgement, NanPairs, judge};
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 
 /// The runtime's function that takes a job and gives an answer.
 pub const ENTRY: &str = "kerf_replay";
+
+/// What the numbers of an application have to satisfy.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct AppCriterion {
+    /// Measure.
+    pub metric: Metric,
+    /// Largest error.
+    pub tolerance: f64,
+    /// Least divisor of relative errors.
+    pub floor: Option<f64>,
+    /// Whether numbers may be NaN where those of the original program are.
+    pub allow_nan: bool,
+}
+
+impl AppCriterion {
+    /// The quantile of relative errors that [`Metric::Quantile`] bounds in applications.
+    const QUANTILE: f64 = 0.999;
+
+    /// Quantiles that a report has to have for the decision.
+    pub fn quantiles(&self) -> &'static [f64] {
+        match self.metric {
+            Metric::Quantile => &[Self::QUANTILE],
+            _ => &[],
+        }
+    }
+
+    /// The decision on arrays by their errors: the worst of them counts.
+    pub fn judge(&self, arrays: &[ErrorReport], integers: Integers) -> Judgement {
+        let bound = Bound {
+            metric: self.metric,
+            quantile: Self::QUANTILE,
+            tolerance: self.tolerance,
+        };
+        let nan_pairs = match self.allow_nan {
+            true => NanPairs::Allowed,
+            false => NanPairs::Rejected,
+        };
+        judge(arrays, integers, Some(&bound), nan_pairs)
+    }
+}
+
+/// The number of an application's output that is furthest off by its own size.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorstNumber {
+    /// Which, and what it is instead of what, in words; empty where no number is off.
+    pub words: String,
+    /// Is it small beside the others of its array?
+    pub is_small: bool,
+}
+
+/// What a replay left, against what the recorded run left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JudgedReplay {
+    /// The decision.
+    pub judgement: Judgement,
+    /// The number that is furthest off.
+    pub worst: WorstNumber,
+}
 
 /// One replay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,6 +85,9 @@ pub struct ReplayJob {
     pub times_kernels: bool,
     /// A file by whose lock programs take turns on a GPU.
     pub turn: Option<PathBuf>,
+    /// What comes back is compared on the device with what came back in the recorded run, by this. Without it, all bytes
+    /// that come back are kept in the trace.
+    pub criterion: Option<AppCriterion>,
 }
 
 /// What became of a replay.
@@ -36,6 +99,8 @@ pub struct ReplayAnswer {
     pub is_fatal: bool,
     /// Seconds of the replay itself, without compiling.
     pub wall_s: f64,
+    /// What it came to by the job's criterion.
+    pub judged: Option<JudgedReplay>,
 }
 
 impl ReplayAnswer {
@@ -45,6 +110,7 @@ impl ReplayAnswer {
             failure: Some(why.into()),
             is_fatal,
             wall_s: 0.0,
+            judged: None,
         }
     }
 }

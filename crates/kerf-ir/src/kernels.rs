@@ -32,7 +32,7 @@ pub struct KernelInfo {
     /// Does it use dynamic shared memory?
     pub dynamic_shared: bool,
     /// Parameters through which it may write; none where that is not known.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<BTreeSet<usize>>,
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 /// What the application's numbers are.
-const FROM: Format = Format::F64;
+pub const FROM: Format = Format::F64;
 
 fn refuse(what: impl Into<String>) -> CallFailure {
     CallFailure::new(code::NOT_SUPPORTED, what.into())
@@ -61,7 +61,7 @@ fn convert(bytes: &[u8], from: Format, to: Format) -> Vec<u8> {
 
 impl State {
     /// Where an address of a held allocation is on the device, and its format; none for any other.
-    fn held(&self, address: u64) -> Result<Option<(u64, Format)>, CallFailure> {
+    pub fn held(&self, address: u64) -> Result<Option<(u64, Format)>, CallFailure> {
         let Some((at, Allocation { held: Some(f), .. })) = self.holding(address) else {
             return Ok(None);
         };

@@ -8,7 +8,7 @@ use crate::replay::hooks;
 use crate::state::{State, tracing};
 use crate::{held, managed, recording, watch};
 use kerf_exec::raw::RawLaunch;
-use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
+use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use std::ffi::{CString, c_void};
 use std::rc::Rc;
 
@@ -35,8 +35,10 @@ fn worked() -> f64 {
     t.tv_sec as f64 + 1e-9 * t.tv_nsec as f64
 }
 
-/// Notes what elements the memory has that a kernel is given.
+/// Notes what elements the memory has that a kernel is given, by its parameters and by members of structs that are passed
+/// by value, and what of it the kernel may write.
 fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
+    let may_write = |i: usize| k.written.as_ref().is_none_or(|w| w.contains(&i));
     for (i, (p, a)) in k.params.iter().zip(args).enumerate() {
         // SAFETY: arguments have the sizes that the kernel's signature says.
         let word = |o: u64| unsafe {
@@ -46,35 +48,47 @@ fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
                 .read_unaligned()
         };
         match &p.kind {
-            ParamKind::Pointer { .. } => tracing::touched(s, &k.symbol, i, word(0)),
+            ParamKind::Pointer {
+                element_bytes,
+                element,
+                ..
+            } => {
+                tracing::touched(s, &k.symbol, i, word(0));
+                learn_element(s, word(0), (element, *element_bytes), may_write(i));
+            }
             ParamKind::Struct { fields, .. } => {
                 let inside = fields.iter().filter(|f| f.kind == ScalarKind::Ptr);
-                let all: Vec<u64> = inside.map(|f| word(f.offset)).collect();
-                all.into_iter().for_each(|x| tracing::in_struct(s, x));
+                for f in inside {
+                    let address = word(f.offset);
+                    tracing::in_struct(s, address);
+                    let member = p.members.iter().find(|m| m.offset == f.offset);
+                    if let Some(m) = member {
+                        // Which of a struct's pointers are written through is not known.
+                        let element = (&m.element, m.element_bytes);
+                        learn_element(s, address, element, k.written.is_none());
+                    }
+                }
             }
             ParamKind::Scalar { .. } => {}
         }
-        let ParamKind::Pointer {
-            element_bytes,
-            element,
-            ..
-        } = &p.kind
-        else {
-            continue;
-        };
-        if element.is_empty() || element.iter().all(|e| e.kind == ScalarKind::Ptr) {
-            continue;
-        }
-        // SAFETY: the argument is a pointer, as the kernel's signature says.
-        let address = unsafe { a.cast::<u64>().read_unaligned() };
-        let Some((at, allocation)) = s.holding(address) else {
-            continue;
-        };
-        if allocation.element.is_none()
-            && let Some(x) = s.memory.get_mut(&at)
-        {
-            x.element = Some((element.clone(), *element_bytes));
-        }
+    }
+}
+
+/// Notes what elements an allocation has that a kernel is given by an address, and whether it may write them.
+fn learn_element(
+    s: &mut State,
+    address: u64,
+    (element, element_bytes): (&Vec<ScalarAt>, u64),
+    may_write: bool,
+) {
+    let at = s.holding(address).map(|(at, _)| at);
+    let Some(allocation) = at.and_then(|at| s.memory.get_mut(&at)) else {
+        return;
+    };
+    allocation.written |= may_write;
+    let is_known = element.iter().any(|e| e.kind != ScalarKind::Ptr);
+    if is_known && element_bytes > 0 && allocation.element.is_none() {
+        allocation.element = Some((element.clone(), element_bytes));
     }
 }
 

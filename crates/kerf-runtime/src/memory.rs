@@ -12,6 +12,10 @@ const PITCH: usize = 512;
 /// New memory.
 pub fn alloc(s: &mut State, bytes: usize, place: MemoryPlace) -> Result<u64, CallFailure> {
     let address = s.on_device(|d| d.alloc(bytes, place))?;
+    // What no kernel writes is then the same in every run that is compared.
+    if place == MemoryPlace::Device && s.trace.as_ref().is_some_and(|t| t.keeps_copies()) {
+        s.on_device(|d| d.fill(address, 0, bytes, 0))?;
+    }
     s.allocated += 1;
     note(s, address, bytes, place)?;
     hooks::allocated(s, address, bytes, place);
@@ -40,6 +44,7 @@ pub fn note(
             number,
             element: None,
             held: held.filter(|_| place == MemoryPlace::Device),
+            written: false,
         },
     );
     Ok(())

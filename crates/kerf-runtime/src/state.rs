@@ -32,6 +32,8 @@ pub struct Allocation {
     pub element: Option<(Vec<ScalarAt>, u64)>,
     /// The format that its doubles are held in, where that is another.
     pub held: Option<HeldFormat>,
+    /// Was it given to a kernel that may write it?
+    pub written: bool,
 }
 
 /// The runtime's state.

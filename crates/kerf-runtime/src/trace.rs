@@ -8,14 +8,14 @@ use crate::process::say;
 use crate::record::LaunchRecord;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_llvm::Module;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 /// Bytes of copies that are kept.
-const MOST: u64 = 1 << 30;
+const MOST: u64 = 2 << 30;
 
 #[derive(Default, Serialize)]
 struct Kernel {
@@ -34,8 +34,8 @@ struct Unit {
     kernels: Vec<String>,
 }
 
-/// Bytes that came to the host.
-#[derive(Serialize)]
+/// Bytes that came to the host, or lay in memory at its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Copy {
     /// Number of the allocation, by order; 0 for a variable.
     pub allocation: usize,
@@ -47,6 +47,21 @@ pub struct Copy {
     pub element: Option<ElementLayout>,
     /// Byte in `copies.bin`.
     pub offset: u64,
+    /// Did the program not copy them: are they what kernels left in memory that it freed, or had at its end?
+    pub last: bool,
+}
+
+impl Copy {
+    /// Are there floating-point numbers in its elements?
+    fn has_floats(&self) -> bool {
+        let scalars = self.element.iter().flat_map(|(scalars, _)| scalars);
+        scalars.into_iter().any(|(_, kind)| is_float(kind))
+    }
+}
+
+/// Is a type of a scalar one of floating-point numbers?
+pub fn is_float(kind: &str) -> bool {
+    matches!(kind, "f64" | "f32" | "f16" | "bf16")
 }
 
 /// The notes of a run.
@@ -61,6 +76,8 @@ pub struct RunTrace {
     kernels: BTreeMap<String, Kernel>,
     units: Vec<Unit>,
     copies: Vec<Copy>,
+    /// Has the program copied floating-point numbers?
+    copied_floats: bool,
     /// Which allocation was given to which parameter of which kernel.
     touches: BTreeSet<(String, usize, usize)>,
     /// Allocations whose address was in a struct.
@@ -112,6 +129,7 @@ impl RunTrace {
             kernels: BTreeMap::new(),
             units: Vec::new(),
             copies: Vec::new(),
+            copied_floats: false,
             touches: BTreeSet::new(),
             in_structs: BTreeSet::new(),
             device_copies: BTreeSet::new(),
@@ -119,6 +137,11 @@ impl RunTrace {
             allocations: BTreeMap::new(),
             recorded: LaunchRecord::from_environment(),
         })
+    }
+
+    /// Is what kernels leave in memory kept at its end? Only where the program has copied no numbers to the host.
+    pub fn keeps_last_contents(&self) -> bool {
+        self.keeps_copies && !self.copied_floats
     }
 
     /// Are kernels timed, and their code kept?
@@ -178,6 +201,7 @@ impl RunTrace {
         let path = self.folder.join("copies.bin");
         self.copies_file.write_all(bytes).map_err(io(&path))?;
         self.written += bytes.len() as u64;
+        self.copied_floats |= !c.last && c.has_floats();
         self.copies.push(c);
         Ok(())
     }
@@ -218,8 +242,8 @@ impl RunTrace {
         e.seconds += seconds;
     }
 
-    /// Writes `trace.json`, at the end.
-    pub fn write(mut self, device: &str) {
+    /// Writes `trace.json`, at the end; gives what was copied.
+    pub fn write(mut self, device: &str) -> Vec<Copy> {
         let _ = self.copies_file.flush();
         let mut kernels: Vec<&Kernel> = self.kernels.values().collect();
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -242,5 +266,6 @@ impl RunTrace {
         if let Err(e) = std::fs::write(&path, json.to_string()) {
             say(&format!("KERF_TRACE: {}: {e}", path.display()));
         }
+        self.copies
     }
 }

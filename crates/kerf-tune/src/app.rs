@@ -38,6 +38,7 @@ use crate::result::{ResultError, write};
 use crate::store::{self, Store};
 use confirm::{Confirmer, Validation};
 use evaluate::{App, save};
+use kerf_exec::replay::WorstNumber;
 use kerf_num::Metric;
 use kerf_search::{Problem, Reason};
 use original::Original;
@@ -134,7 +135,7 @@ struct SearchOutcome {
     /// Does it change anything?
     tuned: bool,
     /// The least error of all that ran, and the number that was furthest off in it (is it small?).
-    nearest: Option<(f64, (String, bool))>,
+    nearest: Option<(f64, WorstNumber)>,
     /// Kernels tuned alone, where that was asked for.
     local: Option<Local>,
     /// What the program itself said of the plans.
@@ -169,7 +170,8 @@ pub fn tune<'w>(
     let limit = Duration::from_secs_f64(PATIENCE * own_s + PATIENCE_S).min(request.limit);
     let replayer = open_replayer(request, &runner, &mut original, limit, watch);
     let runs = if replayer.is_ok() { 1 } else { request.runs() };
-    let program_time = original.repeat(request, &runner, runs)?;
+    let recorded = replayer.as_ref().ok().map(Replayer::recorded_copies);
+    let program_time = original.repeat(request, &runner, runs, recorded)?;
     let replayer_used = replayer.as_ref().ok();
     let app = App {
         request,
@@ -185,7 +187,7 @@ pub fn tune<'w>(
     let path = request.out.join(store::FILE);
     let described = description(request, &space, replayer.is_ok());
     let store = Store::open(&path, &described, request.resume)?;
-    let checked = original.checked_program(request, &runner, &store, watch)?;
+    let check = original.check.take();
     let mut searcher = Searcher {
         app: &app,
         tunable: &space.tunable,
@@ -202,6 +204,7 @@ pub fn tune<'w>(
     let duration = duration(request, evaluation_s, problem.size(), searcher.known.len());
     duration.check(request.confirmed, false)?;
     let outcome = search(&mut searcher, &problem, &validations)?;
+    let checked = original::checked_program(check, &runner, &mut searcher)?;
     let best = outcome.best.assignment.clone();
     let plan = space.tunable.plan(&space.subject, &best);
     let mut result = assemble(request, &original, &space, outcome, &cost, checked);
@@ -287,11 +290,12 @@ fn warnings(request: &AppRequest, outcome: &SearchOutcome) -> Vec<String> {
                 .into(),
         );
     }
-    if let (false, Metric::MaxRel, Some((error, (worst, small)))) =
+    if let (false, Metric::MaxRel, Some((error, worst))) =
         (outcome.tuned, request.metric, &outcome.nearest)
         && *error > request.tolerance
-        && (*small || *error > 0.1)
+        && (worst.is_small || *error > 0.1)
     {
+        let worst = &worst.words;
         warnings.push(format!(
             "numbers near zero may decide the relative error ({worst}): --floor X measures smaller numbers against X, \
              --metric rel_linf measures them against the largest of their array"

@@ -119,16 +119,22 @@ impl DeviceEntries {
         }
     }
 
-    /// Makes room for the shared memory of a launch. Gives whether the device has to be told.
-    pub(super) fn hold_shared(
+    fn slot_bytes(&self, bytes: usize) -> usize {
+        (bytes / self.map.granule as usize + 1) * ENTRY
+    }
+
+    /// Is there room for the shared memory of a launch?
+    fn holds_shared(&self, bytes: usize) -> bool {
+        bytes == 0 || self.slot_bytes(bytes) <= self.slot_bytes
+    }
+
+    /// Makes room for the shared memory of a launch.
+    fn hold_shared(
         &mut self,
         bytes: usize,
         (sms, sm_bytes): (usize, usize),
-    ) -> Result<bool, ExecError> {
-        let slot_bytes = (bytes / self.map.granule as usize + 1) * ENTRY;
-        if bytes == 0 || slot_bytes <= self.slot_bytes {
-            return Ok(false);
-        }
+    ) -> Result<(), ExecError> {
+        let slot_bytes = self.slot_bytes(bytes);
         let resident = (sm_bytes / bytes).clamp(1, BLOCKS_OF_SM);
         self.shared = None;
         self.slots = sms * resident;
@@ -137,7 +143,7 @@ impl DeviceEntries {
             DeviceMemory::zeroed(self.slots * slot_bytes, "shadows of shared memory")?,
             DeviceMemory::zeroed(4 * self.slots, "locks")?,
         ));
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -156,21 +162,19 @@ impl CudaExecutor {
 
     /// Makes room for the shadows of a launch's shared memory, where there are shadows.
     pub(super) fn make_room_for_shared(&mut self, l: &Launch) -> Result<(), ExecError> {
-        if self.entries.is_none() {
+        let Some(entries) = &mut self.entries else {
+            return Ok(());
+        };
+        let known = self.kernels.iter().find(|(symbol, _)| symbol == l.symbol);
+        let own = known.and_then(|(_, stats)| stats.shared_bytes);
+        let bytes = (own.unwrap_or(0) + l.dynamic_shared) as usize;
+        if entries.holds_shared(bytes) {
             return Ok(());
         }
-        let stats = self.loaded.stats(l.symbol)?;
-        let bytes = stats.shared_bytes.unwrap_or(0) + l.dynamic_shared;
+        // Not asked for at every launch: the driver takes most of a millisecond to answer.
         let a = self.context.attributes()?;
-        let sm = (a.sms as usize, a.shared_per_sm as usize);
-        let grew = match &mut self.entries {
-            Some(e) => e.hold_shared(bytes as usize, sm)?,
-            None => false,
-        };
-        match grew {
-            true => self.tell_space(),
-            false => Ok(()),
-        }
+        entries.hold_shared(bytes, (a.sms as usize, a.shared_per_sm as usize))?;
+        self.tell_space()
     }
 
     fn tell_space(&mut self) -> Result<(), ExecError> {

@@ -126,12 +126,12 @@ pub struct Param {
     #[serde(flatten)]
     pub kind: ParamKind,
     /// Named members of a struct, where debug info tells them.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
 }
 
 /// A member of a struct.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Byte offset.
     pub offset: u64,

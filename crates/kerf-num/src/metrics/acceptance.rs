@@ -140,7 +140,7 @@ impl fmt::Display for Rejection {
 }
 
 /// The decision on one output.
-#[derive(Copy, Clone, Debug, PartialEq)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The measure of the worst format, 0 (or its best) for integers alone; none without a bound, and where something
     /// other than the tolerance rejects or the measure is infinite.

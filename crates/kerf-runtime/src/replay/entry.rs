@@ -34,10 +34,11 @@ fn run(s: &mut State, open: &mut Option<Player>, job: &ReplayJob) -> ReplayAnswe
         },
     };
     match player.replay(s, job) {
-        Ok(wall_s) => ReplayAnswer {
+        Ok((wall_s, judged)) => ReplayAnswer {
             failure: None,
             is_fatal: false,
             wall_s,
+            judged,
         },
         Err(e) => failed(e),
     }

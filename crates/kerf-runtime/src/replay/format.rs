@@ -3,13 +3,17 @@ use kerf_ir::blob::Meta;
 use serde::{Deserialize, Serialize};
 
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The index.
 pub const INDEX: &str = "index.json";
 /// Calls, in order.
 pub const CALLS: &str = "calls.jsonl";
 /// Bytes of copies, arguments and device code.
 pub const DATA: &str = "data.bin";
+/// What comes back to the host, as the first replay saw it.
+pub const COPIES: &str = "copies.json";
+/// The bytes of it that the program got.
+pub const COPIES_DATA: &str = "copies.bin";
 
 /// Bytes of `data.bin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,8 +65,8 @@ pub enum RecordedCall {
     Download {
         /// Source.
         from: Place,
-        /// The bytes that the program got.
-        data: DataPiece,
+        /// How many bytes.
+        bytes: u64,
         /// Stream of the program.
         stream: u64,
     },

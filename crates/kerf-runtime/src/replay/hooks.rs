@@ -93,10 +93,12 @@ pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize, stream: u64) {
         (Some(to), None) => {
             unsafe { keep(s, from, bytes) }.map(|data| RecordedCall::Upload { to, data, stream })
         }
-        // SAFETY: the host's end of a copy that is done.
-        (None, Some(from)) => {
-            unsafe { keep(s, to, bytes) }.map(|data| RecordedCall::Download { from, data, stream })
-        }
+        // The trace has what the program got.
+        (None, Some(from)) => Some(RecordedCall::Download {
+            from,
+            bytes: bytes as u64,
+            stream,
+        }),
     };
     if let Some(c) = recorded {
         call(s, c);

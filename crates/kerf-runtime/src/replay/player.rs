@@ -3,7 +3,11 @@
 //! Calls are made in the order in which the program made them, all on the default stream. The program's host code issued
 //! them in that order, so that it is an order in which its streams may run. Everything goes through the functions that the
 //! program's own calls go through, so that plans, formats of allocations and traces mean the same.
-use super::format::{CALLS, DATA, DataPiece, INDEX, Place, RecordIndex, RecordedCall, VERSION};
+use super::comparison::ReplayComparison;
+use super::files::{bad, mapped};
+use super::format::{
+    CALLS, COPIES, DATA, DataPiece, INDEX, Place, RecordIndex, RecordedCall, VERSION,
+};
 use super::hooks::parameter_bytes;
 use crate::config::{configure_with_plan, read_plan};
 use crate::error::{CallFailure, code};
@@ -14,7 +18,7 @@ use crate::state::{State, tracing};
 use crate::trace::RunTrace;
 use crate::{copy, memory, variable};
 use kerf_exec::raw::MemoryPlace;
-use kerf_exec::replay::ReplayJob;
+use kerf_exec::replay::{JudgedReplay, ReplayJob};
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -31,37 +35,10 @@ pub struct Player {
     launched: BTreeSet<usize>,
     /// What downloads are copied to.
     host: Vec<u8>,
-}
-
-fn bad(path: &Path, why: impl std::fmt::Display) -> CallFailure {
-    CallFailure::new(code::UNKNOWN, format!("{}: {why}", path.display()))
-}
-
-/// A file as memory that stays.
-fn mapped(path: &Path) -> Result<&'static [u8], CallFailure> {
-    use std::os::fd::AsRawFd;
-    let file = std::fs::File::open(path).map_err(|e| bad(path, e))?;
-    let bytes = file.metadata().map_err(|e| bad(path, e))?.len() as usize;
-    if bytes == 0 {
-        return Ok(&[]);
-    }
-    let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE);
-    // SAFETY: a fresh mapping of a whole file, which is never unmapped.
-    let p = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            access,
-            kind,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    match p == libc::MAP_FAILED {
-        true => Err(bad(path, std::io::Error::last_os_error())),
-        // SAFETY: as many bytes as were mapped.
-        false => Ok(unsafe { std::slice::from_raw_parts(p.cast::<u8>(), bytes) }),
-    }
+    /// Outputs on the device, once a replay was compared there.
+    comparison: Option<ReplayComparison>,
+    /// Do outputs stay on the device in the replay under way?
+    compares: bool,
 }
 
 fn read_calls(path: &Path) -> Result<Vec<RecordedCall>, CallFailure> {
@@ -157,6 +134,8 @@ impl Player {
             launched: launched.collect(),
             calls,
             host: Vec::new(),
+            comparison: None,
+            compares: false,
         })
     }
 
@@ -173,14 +152,22 @@ impl Player {
         s.on_device(|d| d.unload())
     }
 
-    /// Makes the calls once, with a job's plan; gives the seconds that they took.
-    pub fn replay(&mut self, s: &mut State, job: &ReplayJob) -> Result<f64, CallFailure> {
+    /// Makes the calls once, with a job's plan; gives the seconds that they took, and what a comparison came to.
+    pub fn replay(
+        &mut self,
+        s: &mut State,
+        job: &ReplayJob,
+    ) -> Result<(f64, Option<JudgedReplay>), CallFailure> {
         self.reset(s)?;
+        self.compares = job.criterion.is_some();
+        if self.compares && self.comparison.is_none() {
+            self.comparison = Some(ReplayComparison::open(s, &self.folder, &self.calls)?);
+        }
         let (plan, buffers) = read_plan(job.plan.as_deref())?;
         if let Some(c) = &mut s.config {
             (c.plan, c.buffers) = (plan, buffers);
         }
-        let trace = RunTrace::start(job.trace.clone(), true, job.times_kernels)?;
+        let trace = RunTrace::start(job.trace.clone(), !self.compares, job.times_kernels)?;
         s.trace = Some(trace);
         for function in &self.launched {
             launch::ready(s, *function)?;
@@ -188,14 +175,38 @@ impl Player {
         // Until the end of the replay.
         let _turn = job.turn.as_deref().and_then(take_turn);
         let clock = Instant::now();
+        self.all_calls(s)?;
+        s.on_device(|d| d.synchronize())?;
+        let wall_s = clock.elapsed().as_secs_f64();
+        let judged = match (&job.criterion, &mut self.comparison) {
+            (Some(criterion), Some(comparison)) => {
+                comparison.end(s)?;
+                Some(comparison.judge(criterion)?)
+            }
+            _ => None,
+        };
+        let copies = tracing::finish(s);
+        if !self.compares {
+            let path = self.folder.join(COPIES);
+            let text = serde_json::to_string(&copies).map_err(|e| bad(&path, e))?;
+            std::fs::write(&path, text).map_err(|e| bad(&path, e))?;
+        }
+        Ok((wall_s, judged))
+    }
+
+    fn all_calls(&mut self, s: &mut State) -> Result<(), CallFailure> {
+        if let Some(c) = &mut self.comparison {
+            c.begin();
+        }
         let calls = std::mem::take(&mut self.calls);
         let done = calls.iter().try_for_each(|c| self.call(s, c));
         self.calls = calls;
-        done?;
-        s.on_device(|d| d.synchronize())?;
-        let wall_s = clock.elapsed().as_secs_f64();
-        tracing::finish(s);
-        Ok(wall_s)
+        done
+    }
+
+    /// The comparison of the replay under way.
+    fn comparing(&mut self) -> Option<&mut ReplayComparison> {
+        self.comparison.as_mut().filter(|_| self.compares)
     }
 
     fn call(&mut self, s: &mut State, c: &RecordedCall) -> Result<(), CallFailure> {
@@ -213,14 +224,27 @@ impl Player {
                 s.allocated = *number;
                 memory::note(s, *address, *bytes, MemoryPlace::Device)
             }
-            RecordedCall::Free { address } => memory::free(s, *address, false),
+            RecordedCall::Free { address } => {
+                if let Some(c) = self.comparing() {
+                    c.last_contents(s, *address)?;
+                }
+                memory::free(s, *address, false)
+            }
             RecordedCall::Upload { to, data, .. } => {
                 let (to, from) = (address(s, *to)?, within(self.data, *data)?);
+                if let Some(c) = self.comparing()
+                    && c.upload(s, to, *data, from)?
+                {
+                    return Ok(());
+                }
                 copy::line(s, to, from.as_ptr() as u64, from.len(), UPLOAD, 0, true)
             }
-            RecordedCall::Download { from, data, .. } => {
+            RecordedCall::Download { from, bytes, .. } => {
                 let from = address(s, *from)?;
-                self.host.resize(data.bytes as usize, 0);
+                if let Some(c) = self.comparing() {
+                    return c.download(s, from, *bytes);
+                }
+                self.host.resize(*bytes as usize, 0);
                 let to = self.host.as_mut_ptr() as u64;
                 copy::line(s, to, from, self.host.len(), DOWNLOAD, 0, true)
             }

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 /// Bytes of copies that are kept where `KERF_REPLAY_LIMIT` does not say.
-const LIMIT: u64 = 4 << 30;
+const LIMIT: u64 = 16 << 30;
 
 /// A mark: more than one process has begun a record in the folder.
 const SEVERAL: &str = "several";

@@ -1,7 +1,8 @@
 //! Notes for the trace of what happens to the state.
 use super::{Allocation, State};
 use crate::error::CallFailure;
-use crate::trace::{Copy, element};
+use crate::held;
+use crate::trace::{Copy, RunTrace, element, is_float};
 use kerf_exec::raw::MemoryPlace;
 use kerf_ir::kernels::KernelInfo;
 
@@ -92,6 +93,7 @@ pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Cal
         bytes,
         element: kind,
         offset: 0,
+        last: false,
     };
     t.keep(data, c)
 }
@@ -111,6 +113,7 @@ fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), CallFailur
         bytes: a.bytes,
         element: Some(element(e)),
         offset: 0,
+        last: false,
     };
     // SAFETY: the allocation is live, and the device is idle.
     let data = unsafe { std::slice::from_raw_parts(address as *const u8, a.bytes) };
@@ -118,6 +121,41 @@ fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), CallFailur
         Some(t) => t.keep(data, c),
         None => Ok(()),
     }
+}
+
+/// What kernels left in device memory counts as the program's output where it copies no numbers to the host: many programs
+/// only measure their kernels, or copy counts of what they check on the device.
+fn last_contents(s: &mut State, address: u64, a: &Allocation) -> Result<(), CallFailure> {
+    let keeps = s.trace.as_ref().is_some_and(RunTrace::keeps_last_contents);
+    let Some(e) = a.element.as_ref().filter(|_| keeps && is_output(a)) else {
+        return Ok(());
+    };
+    let bytes = a.bytes - a.bytes % (e.1.max(1) as usize);
+    let c = Copy {
+        allocation: a.number,
+        at: 0,
+        bytes,
+        element: Some(element(e)),
+        offset: 0,
+        last: true,
+    };
+    s.on_device(|d| d.synchronize())?;
+    let mut data = vec![0u8; bytes];
+    let to = data.as_mut_ptr() as u64;
+    if !held::copy(s, to, address, bytes, 0)? {
+        s.on_device(|d| d.copy(to, address, bytes, 0, true))?;
+    }
+    match &mut s.trace {
+        Some(t) => t.keep(&data, c),
+        None => Ok(()),
+    }
+}
+
+/// Is an allocation one of numbers that kernels write on the device?
+fn is_output(a: &Allocation) -> bool {
+    let scalars = a.element.iter().flat_map(|(scalars, _)| scalars);
+    let mut kinds = scalars.into_iter().map(|e| e.kind.to_string());
+    a.place == MemoryPlace::Device && a.written && kinds.any(|k| is_float(&k))
 }
 
 /// Before memory is freed.
@@ -128,21 +166,24 @@ pub fn freed(s: &mut State, address: u64) -> Result<(), CallFailure> {
     match s.memory.get(&address).cloned() {
         Some(a) => {
             note(s, &a);
-            managed(s, address, &a)
+            managed(s, address, &a)?;
+            last_contents(s, address, &a)
         }
         None => Ok(()),
     }
 }
 
-/// At the end of the program.
-pub fn finish(s: &mut State) {
+/// At the end of the program; gives what it copied.
+pub fn finish(s: &mut State) -> Vec<Copy> {
     let live: Vec<(u64, Allocation)> = s.memory.iter().map(|(k, v)| (*k, v.clone())).collect();
     for (address, a) in live {
         note(s, &a);
         let _ = managed(s, address, &a);
+        let _ = last_contents(s, address, &a);
     }
     let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
-    if let Some(t) = s.trace.take() {
-        t.write(&device);
+    match s.trace.take() {
+        Some(t) => t.write(&device),
+        None => Vec::new(),
     }
 }

@@ -1,22 +1,8 @@
 //! Whether the numbers of a run are accepted, against those of the original program.
 use super::values::Values;
-use kerf_num::metrics::{
-    Bound, CompareError, ComparedCounts, Judgement, NanPairs, Rejection, judge,
-};
-use kerf_num::{Dd, Format, Metric};
-
-/// What the numbers of an application have to satisfy.
-#[derive(Debug, Clone, Copy)]
-pub struct AppCriterion {
-    /// Measure.
-    pub metric: Metric,
-    /// Largest error.
-    pub tolerance: f64,
-    /// Least divisor of relative errors.
-    pub floor: Option<f64>,
-    /// Whether numbers may be NaN where those of the original program are.
-    pub allow_nan: bool,
-}
+use kerf_exec::replay::AppCriterion;
+use kerf_num::metrics::{CompareError, ComparedCounts, Judgement, Rejection};
+use kerf_num::{Dd, Format};
 
 /// Why there is no error of a run's numbers against those of the original program.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -84,22 +70,16 @@ pub fn judged(
             c.floor,
         )?);
     }
-    let bound = Bound {
-        metric: c.metric,
-        quantile: 0.999,
-        tolerance: c.tolerance,
-    };
-    let nan_pairs = match c.allow_nan {
-        true => NanPairs::Allowed,
-        false => NanPairs::Rejected,
-    };
-    let integers = got.integers(reference);
-    Ok(judge(&reports, integers, Some(&bound), nan_pairs))
+    Ok(c.judge(&reports, got.integers(reference)))
 }
 
 /// The error of numbers against the reference's.
 pub fn error(got: &Values, reference: &Values, c: &AppCriterion) -> Result<f64, Incomparable> {
-    let j = judged(got, reference, c)?;
+    error_by(judged(got, reference, c)?)
+}
+
+/// The error that a decision is by.
+pub fn error_by(j: Judgement) -> Result<f64, Incomparable> {
     match (j.value, j.rejection) {
         (Some(error), _) => Ok(error),
         (None, Some(why)) => Err(Incomparable::Rejected {
@@ -114,6 +94,7 @@ pub fn error(got: &Values, reference: &Values, c: &AppCriterion) -> Result<f64, 
 mod tests {
     use super::*;
     use crate::app::values::OutputArray;
+    use kerf_num::Metric;
 
     #[test]
     fn errors_and_what_is_none() {

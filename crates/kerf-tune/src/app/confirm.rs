@@ -1,6 +1,6 @@
 //! The chosen plan in the real program, before it is called good: more than once, and on other arguments where they are
 //! given. Host code that decides by device results does so here, and a plan that is not accepted here gives way to the next.
-use super::acceptance::{self, AppCriterion};
+use super::acceptance;
 use super::error::AppError;
 use super::evaluate::{App, EvaluationFailure, save};
 use super::original;
@@ -14,6 +14,7 @@ use crate::front::FrontPoint;
 use crate::store::Phase;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
+use kerf_exec::replay::AppCriterion;
 use kerf_search::{Problem, Reason};
 use std::path::Path;
 use std::time::Duration;

@@ -7,6 +7,7 @@ use super::run::{AppRunner, Ran, RunFailure, least};
 use super::values::{self, NoValues, ValueSource, Values, values};
 use crate::evaluate::PlanEvaluation;
 use crate::result::write;
+use kerf_exec::replay::WorstNumber;
 use kerf_pass::{Plan, SiteFormat};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,13 +31,13 @@ pub enum EvaluationFailure {
     Incomparable(#[from] Incomparable),
 }
 
-/// The number that is furthest off, in words, and whether it is small beside the others.
-pub(super) type Worst = (String, bool);
+/// The error of a run, and the number that is furthest off.
+type Judged = (Result<f64, EvaluationFailure>, WorstNumber);
 
 /// What one evaluation gave.
 pub(super) struct Evaluation {
     pub error: Result<f64, EvaluationFailure>,
-    pub worst: Worst,
+    pub worst: WorstNumber,
     pub time: Option<f64>,
     pub wall_s: f64,
 }
@@ -80,23 +81,24 @@ impl App<'_> {
         most.is_some_and(|m| self.started.elapsed() >= m)
     }
 
-    /// One run of a plan, replayed or of the program, and the numbers of it.
-    fn run(&self, plan: &Path) -> Result<(Ran, Values), EvaluationFailure> {
+    /// One run of a plan, replayed or of the program: its error, and the number that is furthest off.
+    fn run(&self, plan: &Path) -> Result<(Ran, Judged), EvaluationFailure> {
         let kernels = self.request.time.times_kernels();
         if let Some(r) = self.replayer {
-            let ran = r.run(Some(plan), self.limit, kernels)?;
-            let v = values(&ValueSource::Copies, &ran, r.trace())?;
-            return Ok((ran, v));
+            let criterion = self.request.criterion();
+            let (ran, judged) = r.run(Some(plan), self.limit, kernels, &criterion)?;
+            let error = acceptance::error_by(judged.judgement).map_err(EvaluationFailure::from);
+            return Ok((ran, (error, judged.worst)));
         }
         let ran = self.runner.run(Some(plan), self.limit, kernels)?;
         let v = values(&self.request.source, &ran, &self.runner.trace())?;
-        Ok((ran, v))
+        Ok((ran, self.error(&v)))
     }
 
-    /// The error of numbers, and the number that is furthest off.
-    fn error(&self, v: &Values, reference: &Values) -> (Result<f64, EvaluationFailure>, Worst) {
-        let worst = values::worst(v, reference, self.request.floor);
-        let error = acceptance::error(v, reference, &self.request.criterion());
+    /// The error of a program's numbers, and the number that is furthest off.
+    fn error(&self, v: &Values) -> Judged {
+        let worst = values::worst(v, self.reference, self.request.floor);
+        let error = acceptance::error(v, self.reference, &self.request.criterion());
         (error.map_err(EvaluationFailure::from), worst)
     }
 
@@ -115,14 +117,14 @@ impl App<'_> {
     }
 
     /// The program's own verdict on a plan.
-    fn verdict(&self, plan: &Path) -> (Result<f64, EvaluationFailure>, Worst) {
+    fn verdict(&self, plan: &Path) -> Judged {
         let ran = self.runner.run(Some(plan), self.limit, false);
         let v = ran
             .map_err(EvaluationFailure::from)
             .and_then(|ran| Ok(values(&self.request.source, &ran, &self.runner.trace())?));
         match v {
-            Ok(v) => self.error(&v, self.reference),
-            Err(e) => (Err(e), Worst::default()),
+            Ok(v) => self.error(&v),
+            Err(e) => (Err(e), WorstNumber::default()),
         }
     }
 
@@ -134,20 +136,17 @@ impl App<'_> {
         let clock = Instant::now();
         let path = save(&self.runner.scratch, plan, held)?;
         let request = self.request;
-        let reference = self
-            .replayer
-            .map_or(self.reference, |replayer| replayer.reference());
         let mut error = Err(EvaluationFailure::NotRun);
-        let (mut times, mut worst) = (Vec::new(), Worst::default());
+        let (mut times, mut worst) = (Vec::new(), WorstNumber::default());
         for _ in 0..request.runs() {
-            let (ran, v) = match self.run(&path) {
+            let (ran, judged) = match self.run(&path) {
                 Ok(r) => r,
                 Err(e) => {
                     error = Err(e);
                     break;
                 }
             };
-            (error, worst) = self.error(&v, reference);
+            (error, worst) = judged;
             if error.is_err() {
                 break;
             }

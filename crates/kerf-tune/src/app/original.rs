@@ -1,15 +1,21 @@
 //! The application as it is: its own run, its numbers, and whether it repeats.
-use super::acceptance::{self, AppCriterion, Incomparable};
+use super::acceptance::{self, Incomparable};
 use super::error::AppError;
 use super::event::AppEvent;
 use super::replay::{self, NoReplay, RecordedRun};
 use super::request::AppRequest;
-use super::run::{AppRunner, Ran, RunFailure, least};
+use super::run::{AppRunner, Ran, RunFailure, UndefinedBehaviour, least};
+use super::search::Searcher;
 use super::shares;
-use super::values::{self, NoValues, Values, values};
+use super::values::{self, NoValues, ValueSource, Values, values};
 use crate::precheck::SanitizerCheck;
-use crate::store::{self, Store};
+use crate::store;
+use kerf_exec::replay::AppCriterion;
 use kerf_num::metrics::{ComparedCounts, Rejection};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the check for undefined behaviour before a search may last.
@@ -29,9 +35,9 @@ pub(super) struct Original {
     pub warnings: Vec<String>,
     /// Its first run as it was recorded, or why it was not.
     pub recorded: Result<RecordedRun, NoReplay>,
-    /// What the check for undefined behaviour came to, where it ran.
-    checked: Option<SanitizerCheck>,
-    /// When run and check ended.
+    /// The check for undefined behaviour, where it was begun.
+    pub check: Option<AppCheck>,
+    /// When the run ended.
     ended: SystemTime,
 }
 
@@ -42,11 +48,14 @@ impl Original {
         runner: &AppRunner,
         watch: &mut dyn FnMut(&AppEvent),
     ) -> Result<Original, AppError> {
+        let mut check = (!request.resume).then(|| AppCheck::begin(request, runner));
+        // With a GPU the check goes on beside the search. A search on the CPU needs the processor itself, and a file that
+        // is compared is written by the check's run too.
+        let beside = request.device != "cpu" && !matches!(request.source, ValueSource::File(..));
+        if let Some(c) = check.as_mut().filter(|_| !beside) {
+            c.end(watch)?;
+        }
         let (mut ran, recording) = recorded_run(request, runner)?;
-        let checked = match request.resume {
-            true => None,
-            false => Some(check(request, runner, watch)?),
-        };
         let ended = SystemTime::now();
         let reference = own_values(request, runner, &ran)?;
         let recorded = recording.and_then(|()| RecordedRun::new(&ran, runner));
@@ -60,7 +69,7 @@ impl Original {
             kernels_by,
             warnings,
             recorded,
-            checked,
+            check,
             ended,
         })
     }
@@ -71,6 +80,7 @@ impl Original {
         request: &AppRequest,
         runner: &AppRunner,
         runs: usize,
+        recorded: Option<&Path>,
     ) -> Result<Option<f64>, AppError> {
         // The first run had its kernels timed one by one, so only their times are those of the program.
         let first = request.time.seconds(&self.ran)?;
@@ -81,6 +91,10 @@ impl Original {
         in_another_second(self.ended);
         for _ in 0..runs {
             let again = own_run(request, runner, request.time.times_kernels())?;
+            times.extend(request.time.seconds(&again)?);
+            if is_repeated(request, runner, recorded) {
+                continue;
+            }
             let v = own_values(request, runner, &again)?;
             let tolerance = request.tolerance;
             match acceptance::error(&v, &self.reference, &request.criterion()) {
@@ -93,30 +107,87 @@ impl Original {
                 Ok(e) => return Err(AppError::Unsteady(format!("by {e:e}"), tolerance)),
                 Err(e) => return Err(AppError::Unsteady(e.to_string(), tolerance)),
             }
-            times.extend(request.time.seconds(&again)?);
         }
         Ok((!times.is_empty()).then(|| least(&times)))
     }
+}
 
-    /// What the check for undefined behaviour came to: of this command, or of the one that it goes on from. It is kept in
-    /// the store.
-    pub fn checked_program(
-        &self,
-        request: &AppRequest,
-        runner: &AppRunner,
-        store: &Store,
-        watch: &mut dyn FnMut(&AppEvent),
-    ) -> Result<SanitizerCheck, AppError> {
-        let known = match &self.checked {
-            Some(c) => Some(c.clone()),
-            None => store.kept(store::CHECKED)?,
+/// What the check for undefined behaviour came to: of this command, or of the one that it goes on from. It is kept in the
+/// store.
+pub(super) fn checked_program(
+    check: Option<AppCheck>,
+    runner: &AppRunner,
+    searcher: &mut Searcher,
+) -> Result<SanitizerCheck, AppError> {
+    let known = match &check {
+        Some(_) => None,
+        None => searcher.db.kept(store::CHECKED)?,
+    };
+    let checked = match known {
+        Some(c) => c,
+        None => {
+            let request = searcher.app.request;
+            let mut check = check.unwrap_or_else(|| AppCheck::begin(request, runner));
+            check.end(searcher.watch)?
+        }
+    };
+    searcher.db.keep(store::CHECKED, &checked)?;
+    Ok(checked)
+}
+
+/// Did the run that has just ended copy the bytes that the recorded one did?
+fn is_repeated(request: &AppRequest, runner: &AppRunner, recorded: Option<&Path>) -> bool {
+    let copies = runner.trace().join("copies.bin");
+    let same = |recorded: &Path| matches!(replay::first_difference(recorded, &copies), Ok(None));
+    matches!(request.source, ValueSource::Copies) && recorded.is_some_and(same)
+}
+
+/// The check for undefined behaviour: a run on the CPU, beside whatever else goes on.
+pub(super) struct AppCheck {
+    running: Option<JoinHandle<Result<SanitizerCheck, UndefinedBehaviour>>>,
+    /// Set to end it early.
+    cancelled: Arc<AtomicBool>,
+    done: Option<SanitizerCheck>,
+}
+
+impl AppCheck {
+    fn begin(request: &AppRequest, runner: &AppRunner) -> AppCheck {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let (runner, allow, flag) = (runner.clone(), request.allow.clone(), cancelled.clone());
+        let check = move || runner.check(&allow, CHECKED, &flag);
+        AppCheck {
+            running: Some(std::thread::spawn(check)),
+            cancelled,
+            done: None,
+        }
+    }
+
+    /// Waits for its end; says once what was not checked.
+    fn end(&mut self, watch: &mut dyn FnMut(&AppEvent)) -> Result<SanitizerCheck, AppError> {
+        if let Some(running) = self.running.take() {
+            let lost = |_| SanitizerCheck::Not {
+                why: "its thread failed".into(),
+            };
+            let found = running.join().unwrap_or_else(|e| Ok(lost(e)));
+            let found = found.map_err(AppError::Undefined)?;
+            if let Some(gap) = found.gap() {
+                watch(&AppEvent::Warning(&gap));
+            }
+            self.done = Some(found);
+        }
+        let none = || SanitizerCheck::Not {
+            why: "it was ended".into(),
         };
-        let checked = match known {
-            Some(c) => c,
-            None => check(request, runner, watch)?,
-        };
-        store.keep(store::CHECKED, &checked)?;
-        Ok(checked)
+        Ok(self.done.clone().unwrap_or_else(none))
+    }
+}
+
+impl Drop for AppCheck {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(running) = self.running.take() {
+            let _ = running.join();
+        }
     }
 }
 
@@ -228,6 +299,13 @@ fn comparison_warnings(
             counts.values
         ));
     }
+    if reference.last {
+        warnings.push(
+            "the application copies no floating-point numbers to the host: what its kernels leave in arrays of them is \
+             compared, when these are freed or at its end"
+                .into(),
+        );
+    }
     if reference.unknown > 0 {
         warnings.push(format!(
             "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
@@ -244,20 +322,6 @@ fn comparison_warnings(
         ));
     }
     warnings
-}
-
-/// Checks the application for undefined behaviour, and says what was not checked.
-fn check(
-    request: &AppRequest,
-    runner: &AppRunner,
-    watch: &mut dyn FnMut(&AppEvent),
-) -> Result<SanitizerCheck, AppError> {
-    let checked = runner.check(&request.allow, CHECKED);
-    let checked = checked.map_err(AppError::Undefined)?;
-    if let Some(gap) = checked.gap() {
-        watch(&AppEvent::Warning(&gap));
-    }
-    Ok(checked)
 }
 
 /// Waits until a program that starts now sees another second than one that ended at `last` did: programs that take random

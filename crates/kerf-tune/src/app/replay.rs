@@ -5,9 +5,10 @@
 //! the recorded run; where it does not, or the run cannot be replayed, candidates restart the program, and the reason is said.
 use super::request::{AppRequest, TimeBy};
 use super::run::{AppRunner, Ran, RunFailure, least};
-use super::values::{NoValues, ValueSource, Values, values};
-use kerf_exec::replay::{ReplayAnswer, ReplayJob};
+use super::values::{self, NoValues};
+use kerf_exec::replay::{AppCriterion, JudgedReplay, ReplayAnswer, ReplayJob};
 use kerf_exec::worker::{WorkerError, WorkerProcess};
+use kerf_num::Metric;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::io::Read;
@@ -96,8 +97,6 @@ pub(super) struct RecordedRun {
     folder: PathBuf,
     /// What it copied from the device.
     copies: PathBuf,
-    /// The same as numbers, which those of replays are compared with.
-    pub values: Values,
 }
 
 impl RecordedRun {
@@ -113,8 +112,9 @@ impl RecordedRun {
         if !index.refused.is_empty() {
             return Err(NoReplay::Refused(index.refused));
         }
-        let values =
-            values(&ValueSource::Copies, ran, &runner.trace()).map_err(NoReplay::Values)?;
+        if !values::has_numbers(ran) {
+            return Err(NoReplay::Values(NoValues::NoCopies));
+        }
         // The next run of the program makes a new file.
         let copies = folder.join("copies.bin");
         std::fs::rename(runner.trace().join("copies.bin"), &copies)
@@ -123,13 +123,12 @@ impl RecordedRun {
             index,
             folder,
             copies,
-            values,
         })
     }
 }
 
 /// The place of the first byte in which two files differ; one that ends before the other differs there.
-fn first_difference(a: &Path, b: &Path) -> std::io::Result<Option<u64>> {
+pub(super) fn first_difference(a: &Path, b: &Path) -> std::io::Result<Option<u64>> {
     let mut files = [std::fs::File::open(a)?, std::fs::File::open(b)?];
     let mut chunks = [vec![0u8; 1 << 20], vec![0u8; 1 << 20]];
     let mut at = 0;
@@ -149,6 +148,16 @@ fn first_difference(a: &Path, b: &Path) -> std::io::Result<Option<u64>> {
             return Ok(None);
         }
         at += x.len() as u64;
+    }
+}
+
+/// What a measure gives for numbers that are equal.
+fn best(metric: Metric) -> f64 {
+    match metric {
+        Metric::Digits => kerf_num::metrics::MAX_DIGITS,
+        Metric::Psnr => kerf_num::metrics::MAX_PSNR,
+        Metric::Ssim => 1.0,
+        _ => 0.0,
     }
 }
 
@@ -184,13 +193,21 @@ impl Replayer {
             base: (None, 0.0),
         };
         let (mut kernels_s, mut replays_s) = (Vec::new(), Vec::new());
-        // Once for the bits; its times are also those of a worker that has just started.
-        for _ in 0..=request.runs() {
-            let ran = replayer.run(None, limit, request.time.times_kernels());
-            let ran = ran.map_err(NoReplay::Failed)?;
-            replayer.has_recorded_bits(&ran)?;
-            kernels_s.extend(request.time.seconds(&ran).ok().flatten());
-            replays_s.push(ran.wall_s);
+        let ran = replayer.replay(None, limit, false, None);
+        replayer.has_recorded_bits(&ran.map_err(NoReplay::Failed)?.0)?;
+        // From here on outputs stay on the device. The first of these replays makes room for them there.
+        for i in 0..=request.runs() {
+            let times_kernels = request.time.times_kernels();
+            let ran = replayer.run(None, limit, times_kernels, &request.criterion());
+            let (ran, judged) = ran.map_err(NoReplay::Failed)?;
+            let value = judged.judgement.value;
+            if value.is_some_and(|v| v != best(request.metric)) {
+                return Err(NoReplay::OtherBits(judged.worst.words));
+            }
+            if i > 0 {
+                kernels_s.extend(request.time.seconds(&ran).ok().flatten());
+                replays_s.push(ran.wall_s);
+            }
         }
         let kernels_s = (!kernels_s.is_empty()).then(|| least(&kernels_s));
         replayer.base = (kernels_s, least(&replays_s));
@@ -218,16 +235,6 @@ impl Replayer {
         Err(NoReplay::OtherBits(place))
     }
 
-    /// The numbers of the recorded run.
-    pub fn reference(&self) -> &Values {
-        &self.recorded.values
-    }
-
-    /// Folder of the last replay's trace.
-    pub fn trace(&self) -> &Path {
-        &self.trace
-    }
-
     fn ask(&self, job: &ReplayJob, limit: Duration) -> Result<ReplayAnswer, WorkerError> {
         let mut slot = self.worker.borrow_mut();
         let mut worker = match slot.take() {
@@ -246,13 +253,33 @@ impl Replayer {
         Ok(answer)
     }
 
-    /// Replays once, with a plan's file or the program as it is.
+    /// Replays once, with a plan's file or the program as it is, and compares what it leaves with what the recorded run
+    /// left.
     pub fn run(
         &self,
         plan: Option<&Path>,
         limit: Duration,
         times_kernels: bool,
-    ) -> Result<Ran, RunFailure> {
+        criterion: &AppCriterion,
+    ) -> Result<(Ran, JudgedReplay), RunFailure> {
+        let (ran, judged) = self.replay(plan, limit, times_kernels, Some(*criterion))?;
+        let judged = judged.ok_or_else(|| RunFailure::Replay("it compared nothing".into()))?;
+        Ok((ran, judged))
+    }
+
+    /// What the recorded run copied from the device.
+    pub fn recorded_copies(&self) -> &Path {
+        &self.recorded.copies
+    }
+
+    /// Replays once; without a criterion it keeps what is copied from the device.
+    fn replay(
+        &self,
+        plan: Option<&Path>,
+        limit: Duration,
+        times_kernels: bool,
+        criterion: Option<AppCriterion>,
+    ) -> Result<(Ran, Option<JudgedReplay>), RunFailure> {
         let _ = std::fs::remove_dir_all(&self.trace);
         let job = ReplayJob {
             record: self.recorded.folder.clone(),
@@ -261,6 +288,7 @@ impl Replayer {
             trace: self.trace.clone(),
             times_kernels,
             turn: (self.device != "cpu").then(|| self.turn.clone()),
+            criterion,
         };
         let failed = |why: String| RunFailure::Replay(why);
         let answer = self.ask(&job, limit).map_err(|e| failed(e.to_string()))?;
@@ -273,11 +301,12 @@ impl Replayer {
         let text = text.map_err(|e| failed(format!("{}: {e}", path.display())))?;
         let trace =
             serde_json::from_str(&text).map_err(|e| failed(format!("{}: {e}", path.display())))?;
-        Ok(Ran {
+        let ran = Ran {
             stdout: String::new(),
             trace,
             wall_s: answer.wall_s,
-        })
+        };
+        Ok((ran, answer.judged))
     }
 
     /// What a result says of it.

@@ -1,10 +1,10 @@
 //! What is asked of the tuner of applications.
-use super::acceptance::AppCriterion;
 use super::error::AppError;
 use super::run::Ran;
 use super::values::ValueSource;
 use crate::group::Grouping;
 use kerf_device::profile::DeviceProfile;
+use kerf_exec::replay::AppCriterion;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use regex_lite::Regex;

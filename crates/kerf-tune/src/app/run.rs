@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A kernel of a trace.
@@ -47,6 +48,9 @@ pub struct TracedCopy {
     pub element: Option<TracedElement>,
     /// Where they are in `copies.bin`.
     pub offset: u64,
+    /// Are they what kernels left in memory, of a program that copies no numbers to the host?
+    #[serde(default)]
+    pub last: bool,
 }
 
 /// A name without its template arguments and namespaces.
@@ -264,16 +268,18 @@ impl AppRunner {
         folder.join("kerf-turn.lock")
     }
 
-    /// Runs it once on the CPU under the sanitizer. The error is the first fault that `allow` does not name.
+    /// Runs it once on the CPU under the sanitizer, until it ends or is cancelled. The error is the first fault that `allow`
+    /// does not name.
     pub fn check(
         &self,
         allow: &[String],
         limit: Duration,
+        cancelled: &AtomicBool,
     ) -> Result<SanitizerCheck, UndefinedBehaviour> {
         let not = |why: NotChecked| SanitizerCheck::Not {
             why: why.to_string(),
         };
-        match self.sanitized(allow, limit) {
+        match self.sanitized(allow, limit, cancelled) {
             Err(why) => Ok(not(why)),
             Ok(Sanitized { fault: Some(f), .. }) => Err(f),
             Ok(Sanitized {
@@ -284,7 +290,12 @@ impl AppRunner {
     }
 
     /// What the sanitizer says of a run on the CPU.
-    fn sanitized(&self, allow: &[String], limit: Duration) -> Result<Sanitized, NotChecked> {
+    fn sanitized(
+        &self,
+        allow: &[String],
+        limit: Duration,
+        cancelled: &AtomicBool,
+    ) -> Result<Sanitized, NotChecked> {
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
@@ -305,7 +316,7 @@ impl AppRunner {
         let ended = loop {
             match child.try_wait()? {
                 Some(_) => break true,
-                None if clock.elapsed() > limit => {
+                None if clock.elapsed() > limit || cancelled.load(Ordering::Relaxed) => {
                     kill_group(&mut child);
                     break false;
                 }

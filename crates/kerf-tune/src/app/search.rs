@@ -13,6 +13,7 @@ use crate::prediction::TimePredictor;
 use crate::store::{Phase, Store};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
+use kerf_exec::replay::WorstNumber;
 use kerf_search::strategy::by_name;
 use kerf_search::{Assignment, Outcome, Problem, Reason, Search, SearchSession};
 use std::collections::BTreeMap;
@@ -41,7 +42,7 @@ pub(super) struct Searcher<'s, 'w> {
     /// What ran, and the time that the search went by.
     pub known: BTreeMap<Assignment, (PlanEvaluation, Option<f64>)>,
     /// The least error of all that ran, and the number that was furthest off in it (is it small?).
-    pub nearest: Option<(f64, (String, bool))>,
+    pub nearest: Option<(f64, WorstNumber)>,
     /// Evaluations that this command made, and their seconds.
     pub made: (usize, f64),
     pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),

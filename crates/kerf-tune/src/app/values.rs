@@ -1,5 +1,6 @@
 //! The numbers of a run that are compared: by a pattern, from a file, or all that came from the device.
 use super::run::Ran;
+use kerf_exec::replay::WorstNumber;
 use kerf_num::metrics::Integers;
 use kerf_num::{Format, Metric};
 use regex_lite::Regex;
@@ -69,6 +70,8 @@ pub struct Values {
     pub widths: Vec<(usize, usize)>,
     /// Bytes whose type nobody knows.
     pub unknown: usize,
+    /// Are they what kernels left in memory, of a program that copies no numbers to the host?
+    pub last: bool,
     /// Of numbers that were printed: half a unit of the last digit of each, 0 where there is none to round.
     pub grains: Vec<f64>,
 }
@@ -155,10 +158,12 @@ pub enum NoValues {
     #[error("{0}: {1}")]
     File(String, String),
     /// Copies.
-    #[error("the application copied no floating-point numbers from the device")]
+    #[error(
+        "the application copied no floating-point numbers from the device, and its kernels were given no arrays of them to write"
+    )]
     NoCopies,
     /// Too much was copied.
-    #[error("the application copied more than 1 GiB from the device")]
+    #[error("the application's outputs have more than 2 GiB")]
     TooMuch,
 }
 
@@ -326,6 +331,14 @@ impl CopiedArrays {
     }
 }
 
+/// Are there floating-point numbers in what came from the device?
+pub(super) fn has_numbers(ran: &Ran) -> bool {
+    ran.trace.copies.iter().any(|c| {
+        let mut scalars = c.element.iter().flat_map(|(scalars, _)| scalars);
+        c.bytes > 0 && scalars.any(|(_, kind)| format_named(kind).is_some())
+    })
+}
+
 fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
     if ran.trace.truncated {
         return Err(NoValues::TooMuch);
@@ -344,6 +357,7 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
             v.unknown += bytes.len();
             continue;
         };
+        v.last |= c.last;
         let fields = arrays.fields(c.allocation, scalars);
         // A copy may begin inside an element.
         let mut at = (*size - c.at % *size) as usize % *size as usize;
@@ -392,7 +406,7 @@ pub fn values(source: &ValueSource, ran: &Ran, folder: &Path) -> Result<Values, 
 }
 
 /// The number that is furthest from the reference's by its size, in words; is it small beside the others?
-pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> (String, bool) {
+pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> WorstNumber {
     let floor = floor.unwrap_or(0.0).max(f64::MIN_POSITIVE);
     let off = |(g, r): (&f64, &f64)| (g - r).abs() / r.abs().max(floor);
     let all = got.floats.iter().zip(&reference.floats).map(off);
@@ -400,17 +414,17 @@ pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> (String, b
     let sizes = reference.floats.iter().map(|r| r.abs());
     let mean = sizes.filter(|r| r.is_finite()).sum::<f64>() / reference.floats.len().max(1) as f64;
     match most {
-        Some((i, _)) => (
-            format!(
+        Some((i, _)) => WorstNumber {
+            words: format!(
                 "number {} of {} is {:e} instead of {:e}",
                 i + 1,
                 reference.floats.len(),
                 got.floats[i],
                 reference.floats[i]
             ),
-            reference.floats[i].abs().max(floor) < SMALL * mean,
-        ),
-        None => (String::new(), false),
+            is_small: reference.floats[i].abs().max(floor) < SMALL * mean,
+        },
+        None => WorstNumber::default(),
     }
 }
 
@@ -456,12 +470,12 @@ mod tests {
             ..Values::default()
         };
         let (got, reference) = (v(&[1.0, 2e-9, 5.0]), v(&[1.1, 1e-20, 4.0]));
-        let (said, small) = worst(&got, &reference, None);
-        assert_eq!(said, "number 2 of 3 is 2e-9 instead of 1e-20");
-        assert!(small);
-        let (said, small) = worst(&got, &reference, Some(1.0));
-        assert_eq!(said, "number 3 of 3 is 5e0 instead of 4e0");
-        assert!(!small);
+        let number = worst(&got, &reference, None);
+        assert_eq!(number.words, "number 2 of 3 is 2e-9 instead of 1e-20");
+        assert!(number.is_small);
+        let number = worst(&got, &reference, Some(1.0));
+        assert_eq!(number.words, "number 3 of 3 is 5e0 instead of 4e0");
+        assert!(!number.is_small);
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn growing(
     let mut work: BTreeMap<LaunchParams, f64> = BTreeMap::new();
     let infos = kernels::kernels(m);
     let mut out = BTreeMap::new();
+    let counting = counts::Counting::new(request, subject, input);
     for c in space::components(w) {
         let symbols: Vec<String> = c
             .kernels
@@ -79,7 +80,7 @@ fn growing(
         let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
             continue;
         };
-        let count = |p: &LaunchParams| counts::at_launch(request, subject, input, p);
+        let count = |p: &LaunchParams| counting.at_launch(p);
         let mut grow: Vec<String> = Vec::new();
         for s in symbols {
             let threads = |p: &LaunchParams| {
@@ -282,8 +283,9 @@ pub(crate) fn recount<'s>(
 ) -> Option<Box<Recount<'s>>> {
     let wanted = request.launch && request.job.device == Device::Cpu;
     wanted.then(|| -> Box<Recount<'s>> {
+        let counting = counts::Counting::new(request, subject, &input);
         Box::new(move |launch| {
-            let all = counts::at_launch(request, subject, &input, launch);
+            let all = counting.at_launch(launch);
             let work = counts::work(&all.ok()?);
             let w = &subject.workload;
             let module = match w.changed_macros(launch).is_empty() {

@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, requires = "app")]
     pub(super) no_replay: bool,
     /// GiB that the record of an application's run may have, in the folder for temporary files.
-    #[arg(long, value_name = "GIB", requires = "app", default_value_t = 4.0, allow_negative_numbers = true, value_parser = parse_gib)]
+    #[arg(long, value_name = "GIB", requires = "app", default_value_t = 16.0, allow_negative_numbers = true, value_parser = parse_gib)]
     pub(super) record_limit: f64,
     /// Seconds after which the search of an application ends with what it has.
     #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]

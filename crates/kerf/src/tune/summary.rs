@@ -453,7 +453,7 @@ fn effort(o: &mut String, r: &TuneResult) {
     let p = &e.phases;
     let _ = writeln!(
         o,
-        "preparing {:.1} s, models {:.1}, checks beside them {:.1}, the program itself {:.1}, search {:.1}, choice {:.1} (validation {:.1})",
+        "preparing {:.1} s, models {:.1}, waiting for the check {:.1}, the program itself {:.1}, search {:.1}, choice {:.1} (validation {:.1})",
         p.prepare_s, p.models_s, p.check_s, p.program_s, p.search_s, p.choice_s, p.validation_s
     );
     let s = &e.spent;

@@ -8,9 +8,9 @@ fn candidates_are_replayed_from_one_recorded_run() {
     let v = result(dir.path(), "./replayed", &["--kernels", "series"]);
     assert_eq!(v["verdict"], "tuned", "{v:#}");
     assert_eq!(v["replay"]["used"], true, "{v:#}");
-    // Once for the bits, once more for its time, and each candidate.
+    // Once for the bits, once to make room for outputs on the device, once for its time, and each candidate.
     let evaluations = v["evaluations"].as_u64().expect("evaluations");
-    assert_eq!(v["replay"]["replays"], evaluations + 2, "{v:#}");
+    assert_eq!(v["replay"]["replays"], evaluations + 3, "{v:#}");
     assert!(
         v["evaluations_per_minute"]
             .as_f64()
@@ -33,6 +33,35 @@ fn candidates_are_replayed_from_one_recorded_run() {
         "{v:#}"
     );
     assert_eq!(v["replay"]["used"], true, "{v:#}");
+}
+
+#[test]
+fn what_kernels_leave_is_compared_where_a_program_copies_no_numbers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "replayed");
+    let only = ["--kernels", "series"];
+    let v = result(dir.path(), "./replayed silent", &only);
+    assert_eq!(v["verdict"], "tuned", "{v:#}");
+    assert_eq!(v["replay"]["used"], true, "{v:#}");
+    assert!(
+        v["warnings"]
+            .to_string()
+            .contains("copies no floating-point numbers"),
+        "{v:#}"
+    );
+    // The array that lasts to the end and the one that is freed before; those that kernels only read are no output.
+    let arrays = v["arrays"].as_array().expect("arrays");
+    let names: Vec<&str> = arrays.iter().filter_map(|a| a["name"].as_str()).collect();
+    assert_eq!(names, ["allocation #4", "allocation #10"], "{v:#}");
+    assert_eq!(v["numbers"], 1024, "{v:#}");
+    let error = v["error"].as_f64().expect("an error");
+    assert!(error > 0.0 && error <= 1e-5, "{v:#}");
+    // Restarts of the program see the same.
+    let restarts = ["--kernels", "series", "--no-replay", "--out", "restarts"];
+    let r = result(dir.path(), "./replayed silent", &restarts);
+    for key in ["error", "groups", "evaluations", "arrays"] {
+        assert_eq!(v[key], r[key], "{key}: {v:#}{r:#}");
+    }
 }
 
 #[test]
