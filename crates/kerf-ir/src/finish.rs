@@ -163,6 +163,9 @@ pub fn finish_with(
         let passes = "function(loop-unroll<O3;no-partial;no-runtime;no-peeling>,early-cse<memssa>,simplifycfg,instcombine)";
         machine.run_passes(m, passes, options)?;
     }
+    if reflect.ftz {
+        crate::bf16_compare::widen(m);
+    }
     m.strict_math();
     m.verify()
 }

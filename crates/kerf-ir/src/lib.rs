@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod assembler_faults;
+mod bf16_compare;
 pub mod bf16_fence;
 pub mod blob;
 pub mod constant_loads;

@@ -393,3 +393,26 @@ fn comparisons_stay_behind_inner_loops() {
         .expect("the comparison");
     assert!(asks > inner, "{ptx}");
 }
+
+#[test]
+fn bf16_is_compared_as_f32_where_subnormals_are_flushed() {
+    let body = "define ptx_kernel void @k(ptr addrspace(1) %p, bfloat %a, bfloat %b) {
+        %x = fcmp olt bfloat %a, %b
+        %s = zext i1 %x to i32
+        store i32 %s, ptr addrspace(1) %p
+        ret void
+      }";
+    let text = |ftz: bool| {
+        let m = Module::parse(format!("{HEAD}{body}").as_bytes(), "compare").expect("parses");
+        let reflect = Reflect {
+            ftz,
+            ..Reflect::default()
+        };
+        finish_with(&m, &[], "sm_90", reflect, Ptx::Lifted).expect("finishes");
+        ptx(&m, "sm_90").expect("emits")
+    };
+    let flushed = text(true);
+    assert_eq!(count(&flushed, "setp.lt.ftz.f32"), 1, "{flushed}");
+    assert_eq!(count(&flushed, ".ftz.bf16"), 0, "{flushed}");
+    assert_eq!(count(&text(false), "setp.lt.bf16"), 1);
+}
