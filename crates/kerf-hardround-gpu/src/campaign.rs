@@ -3,6 +3,7 @@ use crate::GpuError;
 use crate::engine::SearchEngine;
 use kerf_cluster::ClusterError;
 use kerf_hardround::certificate::{Header, UnitRecord};
+use kerf_hardround::cost::{CoreSeconds, SearchMachine, TimeLeft};
 use kerf_hardround::finished::FinishedUnits;
 use kerf_hardround::journal::{Journal, JournalError};
 use kerf_hardround::leaf::Query;
@@ -49,6 +50,10 @@ pub struct CampaignProgress<'a> {
     pub arguments: u64,
     /// Seconds since this run began.
     pub elapsed_s: f64,
+    /// The part of this run's work that is done, by what its units take, from 0 to 1.
+    pub share: f64,
+    /// Seconds until the end, about.
+    pub left_s: f64,
 }
 
 /// A search under way.
@@ -63,20 +68,24 @@ pub struct Campaign<'a> {
     /// When it began.
     pub began: Instant,
     arguments: u64,
+    time_left: TimeLeft,
+    done: CoreSeconds,
     /// Seconds until the GPU was ready.
     pub opened: Option<f64>,
     tell: &'a mut (dyn FnMut(&CampaignProgress) + Send),
 }
 
 impl<'a> Campaign<'a> {
-    /// Begins, with what an earlier search left; `tell` is called after each unit.
+    /// Begins on a machine, with what an earlier search left; `tell` is called after each unit.
     pub fn new(
         header: &'a Header,
         units: &'a Units,
-        journal: Option<Journal>,
-        finished: FinishedUnits,
+        machine: SearchMachine,
+        (journal, finished): (Option<Journal>, FinishedUnits),
         tell: &'a mut (dyn FnMut(&CampaignProgress) + Send),
     ) -> Campaign<'a> {
+        let there = finished.numbers.iter().map(|i| units.cost_of(*i));
+        let there = there.fold(CoreSeconds::default(), CoreSeconds::plus);
         Campaign {
             header,
             units,
@@ -85,9 +94,19 @@ impl<'a> Campaign<'a> {
             finished,
             began: Instant::now(),
             arguments: 0,
+            time_left: TimeLeft {
+                machine,
+                whole: units.cost().less(there),
+            },
+            done: CoreSeconds::default(),
             opened: None,
             tell,
         }
+    }
+
+    /// Seconds that this run takes, about.
+    pub fn estimate_s(&self) -> f64 {
+        self.time_left.seconds(CoreSeconds::default(), 0.0)
     }
 
     /// Searches in this process alone, on the GPU of a number or on the processor.
@@ -120,6 +139,8 @@ impl<'a> Campaign<'a> {
             j.line(text)?;
         }
         self.arguments += unit.length;
+        self.done = self.done.plus(self.units.cost_of(unit.unit));
+        let elapsed_s = self.began.elapsed().as_secs_f64();
         let near = unit.first.clone();
         self.finished.add(unit);
         (self.tell)(&CampaignProgress {
@@ -129,7 +150,9 @@ impl<'a> Campaign<'a> {
             units: self.units.len(),
             cases: self.finished.cases.len(),
             arguments: self.arguments,
-            elapsed_s: self.began.elapsed().as_secs_f64(),
+            elapsed_s,
+            share: self.time_left.share(self.done),
+            left_s: self.time_left.seconds(self.done, elapsed_s),
         });
         Ok(())
     }

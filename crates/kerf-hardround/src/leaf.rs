@@ -3,7 +3,7 @@ use crate::confirm::{ConfirmedValue, NoValue, value};
 use crate::format::{BinadeGrid, BinaryFormat};
 use crate::function::ElementaryFunction;
 use crate::plan::{BlockPlan, fraction};
-use crate::poly::{BlockPolynomial, Poly, block, uniform};
+use crate::poly::{BlockPolynomial, Poly, block, edge, out_of_range, uniform};
 use crate::rotate;
 use crate::search::{Isa, PhaseCounts, Scratch, smooth};
 use crate::walk;
@@ -167,6 +167,13 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
             Some(false) => return found.piece(grid, PieceMethod::NoneHard, None),
             None => {}
         }
+        match out_of_range(q.function, q.format, grid) {
+            Some(BlockPolynomial::Overflow) => {
+                return found.piece(grid, PieceMethod::Overflow, None);
+            }
+            Some(_) => return found.piece(grid, PieceMethod::Underflow, None),
+            None => {}
+        }
     } else {
         match block(q.function, q.format, grid) {
             BlockPolynomial::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
@@ -181,17 +188,12 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
             BlockPolynomial::Coarse => {}
         }
     }
-    // At the roundest number near the middle, so that pieces have lengths that vectors like.
-    let step = 1u64 << (63 - (grid.len() / 2).leading_zeros());
-    let mut at = (grid.first + grid.len() / 2) / step * step;
-    if at <= grid.first {
-        at += step;
-    }
-    let at = if at < grid.end {
-        at
-    } else {
-        grid.first + grid.len() / 2
+    // Where the results change their unit, or near the middle.
+    let at = match grid.len() <= LARGEST {
+        true => edge(q.function, q.format, grid),
+        false => None,
     };
+    let at = at.unwrap_or_else(|| grid.round_middle());
     divide(q, &grid.part(grid.first, at), engine, found);
     divide(q, &grid.part(at, grid.end), engine, found);
 }

@@ -8,12 +8,14 @@
 
 pub mod certificate;
 pub mod confirm;
+pub mod cost;
 pub mod exhaustive;
 pub mod finished;
 pub mod format;
 pub mod function;
 mod hits;
 mod interval;
+mod isa;
 pub mod journal;
 mod lanes;
 pub mod leaf;
@@ -23,7 +25,9 @@ pub mod lsg;
 pub mod plan;
 pub mod poly;
 mod rotate;
+mod runs;
 pub mod search;
+mod split;
 pub mod tables;
 pub mod units;
 pub mod verify;

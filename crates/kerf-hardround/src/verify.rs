@@ -19,6 +19,11 @@ const TRIED: u64 = 32;
 /// How often a piece that is said to be uniform is divided until an enclosure tells.
 const DIVIDED: u32 = 12;
 
+/// Largest departure of F from a chord of a visited piece, and lengths of such chords.
+const FARTHEST: f64 = 1.0 / 64.0;
+const LONGEST: f64 = 65536.0;
+const SHORTEST: f64 = 8.0;
+
 /// What was checked, and what is wrong.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateVerdict {
@@ -239,16 +244,16 @@ fn piece(
                 .push("a test on intervals of no arguments".into());
             return;
         }
-        bounds(q, grid, p, (n, r, s, d), places, v);
-        let length = n.min(grid.len());
-        let all = grid.len().div_ceil(length);
-        for i in 0..samples.min(all) {
-            let first = match samples >= all {
-                true => (grid.first + i * length).min(grid.end - length),
-                false => grid.first + places.below(grid.len() - length + 1),
-            };
-            stretch(q, &grid.part(first, first + length), p, known, v);
-        }
+        bounds(q, grid, p, (n, r, s, d), v);
+        curvature(q, grid, p, places, v);
+        stretches(q, grid, p, n, known, (samples, places), v);
+        return;
+    }
+    if p.method == PieceMethod::Walk
+        && let Some(n) = chord(p)
+    {
+        curvature(q, grid, p, places, v);
+        stretches(q, grid, p, n, known, (samples, places), v);
         return;
     }
     if matches!(p.method, PieceMethod::AllHard | PieceMethod::NoneHard)
@@ -264,8 +269,19 @@ fn piece(
             ));
         }
     }
-    for _ in 0..TRIED.min(grid.len()) {
-        let m = grid.first + places.below(grid.len());
+    // All of a piece where so much is asked for and nothing else proves it.
+    let proven = !matches!(p.method, PieceMethod::Walk | PieceMethod::Evaluate);
+    let all = samples >= grid.len() && !proven;
+    let tried = if all {
+        grid.len()
+    } else {
+        TRIED.min(grid.len())
+    };
+    for i in 0..tried {
+        let m = match all {
+            true => grid.first + i,
+            false => grid.first + places.below(grid.len()),
+        };
         v.evaluated += 1;
         let hard = value(q.function, q.format, &grid.float(m, 64));
         let listed = known.contains(&grid.value(m).to_bits());
@@ -286,6 +302,35 @@ fn piece(
             ));
         }
     }
+}
+
+/// Searches stretches of n arguments of a piece again: so many at random, or one after the other where they cover it.
+fn stretches(
+    q: &Query,
+    grid: &BinadeGrid,
+    p: &Piece,
+    n: u64,
+    known: &BTreeSet<u64>,
+    (samples, places): (u64, &mut Places),
+    v: &mut CertificateVerdict,
+) {
+    let length = n.min(grid.len());
+    let all = grid.len().div_ceil(length);
+    for i in 0..samples.min(all) {
+        let first = match samples >= all {
+            true => (grid.first + i * length).min(grid.end - length),
+            false => grid.first + places.below(grid.len() - length + 1),
+        };
+        stretch(q, &grid.part(first, first + length), p, known, v);
+    }
+}
+
+/// Arguments of a chord from which a visited piece departs little; none where that is too few.
+fn chord(p: &Piece) -> Option<u64> {
+    let (low, high) = p.second?;
+    let bend = low.abs().max(high.abs());
+    let n = (8.0 * FARTHEST / bend).sqrt().min(LONGEST);
+    (n >= SHORTEST).then_some(n as u64)
 }
 
 /// Whether F comes within eps of an integer at all arguments (true) or at none (false), divided until enclosures tell.
@@ -357,14 +402,12 @@ fn half_units(q: &Query, grid: &BinadeGrid, m: u64) -> Option<(Float, i32)> {
     Some((y.abs() << (1 - ulp), ulp))
 }
 
-/// Whether the bounds fit each other, and hold where F'' is tried: a second difference is a value of F''
-/// somewhere between.
+/// Whether the bounds of a test fit each other.
 fn bounds(
     q: &Query,
     grid: &BinadeGrid,
     p: &Piece,
     (n, r, s, d): (u64, f64, f64, f64),
-    places: &mut Places,
     v: &mut CertificateVerdict,
 ) {
     let mut wrong = |what: &str| {
@@ -386,6 +429,23 @@ fn bounds(
     if s < 2.0 * (n as f64 + 1.0) * 2f64.powi(-52) {
         wrong("s is less than what truncation costs");
     }
+}
+
+/// Whether the bounds of F'' hold where it is tried: a second difference is a value of F'' somewhere between.
+fn curvature(
+    q: &Query,
+    grid: &BinadeGrid,
+    p: &Piece,
+    places: &mut Places,
+    v: &mut CertificateVerdict,
+) {
+    let mut wrong = |what: &str| {
+        v.mistakes.push(format!(
+            "piece from {}: {what}",
+            hex(grid.value(grid.first))
+        ));
+    };
+    let Some((low, high)) = p.second else { return };
     let h = (grid.len() / 8).min(1 << 24);
     for _ in 0..4 {
         if h == 0 {

@@ -175,3 +175,31 @@ fn uniform_pieces_are_proven() {
         assert!(v.uniform > 0, "{}", f.name());
     }
 }
+
+/// Next to a pole all arguments are visited; that is checked by chords too.
+#[test]
+fn visited_pieces_are_searched_again() {
+    let from = std::f64::consts::FRAC_PI_2 - 2f64.powi(-17);
+    let r = record(ElementaryFunction::Tan, from, from + 2f64.powi(-34), 10);
+    let visited = r.units.iter().flat_map(|u| &u.pieces);
+    let visited = visited.filter(|p| p.method == PieceMethod::Walk);
+    assert!(visited.map(|p| p.length).sum::<u64>() == 1 << 18);
+    let v = verify(&r, u64::MAX, 1);
+    assert_eq!(v.mistakes, [""; 0]);
+    assert_eq!(v.arguments >> 18, 1);
+    let cases: usize = r.units.iter().map(|u| u.cases.len()).sum();
+    assert!(cases > 400, "{cases}");
+    let short = changed(&r, |u| {
+        u.cases.pop();
+    });
+    let mistakes = verify(&short, u64::MAX, 1).mistakes;
+    assert_eq!(mistakes.len(), r.units.len(), "{mistakes:?}");
+    assert!(mistakes[0].contains("hard and not listed"), "{mistakes:?}");
+    let bent = changed(&r, |u| {
+        for p in &mut u.pieces {
+            p.second = p.second.map(|(a, b)| (a * 0.9, b * 0.9));
+        }
+    });
+    let mistakes = verify(&bent, 0, 1).mistakes.join("; ");
+    assert!(mistakes.contains("F'' leaves its bounds"), "{mistakes}");
+}

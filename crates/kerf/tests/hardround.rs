@@ -128,7 +128,7 @@ fn goes_on_where_it_was_cut_off() {
 
 #[test]
 fn bad_input_is_named() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (
             &["exq", "--from", "1", "--to", "2", "--bits", "40"],
             "did you mean `exp`",
@@ -161,6 +161,10 @@ fn bad_input_is_named() {
             &["sin", "--from", "1e22", "--to", "1.1e22", "--bits", "60"],
             "one by one",
         ),
+        (
+            &["cos", "--from", "1e7", "--to", "1.1e7", "--bits", "50"],
+            "would take about",
+        ),
         (&["exp", "--from", "1", "--to", "2"], "--bits"),
         (
             &[
@@ -181,6 +185,19 @@ fn bad_input_is_named() {
         assert!(said.err.contains(expected), "{args:?}: {}", said.err);
         assert!(said.out.is_empty());
     }
+}
+
+/// 3 is where the results of exp2 change their binade, in the middle of [2, 4): the range is searched like others.
+#[test]
+fn a_change_of_binade_in_the_middle() {
+    let args = ["hardround", "exp2", "--from", "0x1.7ffffp+1", "--to", "0x1.80001p+1"];
+    let args = [&args, ["--bits", "34", "--format", "json"].as_slice()].concat();
+    let said = call(kerf(args));
+    said.succeeds();
+    let v: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(v["arguments"], 1u64 << 33);
+    assert_eq!(v["exact"], 1);
+    assert!(v["counts"]["evaluated"].as_u64().expect("a number") < 1000, "{v}");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use crate::output::{Format, Style, note, say};
 use crate::progress;
 use kerf_cluster::{Team, TeamMember};
 use kerf_hardround::certificate::{Header, Written};
+use kerf_hardround::cost::{SearchMachine, VISITED_S};
 use kerf_hardround::finished::FinishedUnits;
-use kerf_hardround::format::RangeError;
+use kerf_hardround::format::{RangeError, hex};
 use kerf_hardround::journal::{Journal, JournalError};
 use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::search::Isa;
@@ -28,11 +29,10 @@ const PROGRESS_LIVE: Duration = Duration::from_millis(500);
 
 /// Lists longer than this are asked about.
 const LONG_LIST: f64 = 1e5;
-/// Arguments that have to be evaluated one by one, beyond which is asked.
-const MANY: u128 = 1 << 28;
-/// The same for sine, cosine and tangent of large arguments, and what one takes.
-const MANY_TURNED: u128 = 1 << 34;
-const TURN_SECONDS: f64 = 30e-9;
+/// Searches that take longer than this, as far as can be said before, are asked about.
+const LONG_SEARCH_S: f64 = 2.0 * 3600.0;
+/// Those that take longer than this say so first.
+const WORTH_SAYING_S: f64 = 60.0;
 
 impl From<QueryError> for Failure {
     fn from(e: QueryError) -> Failure {
@@ -172,19 +172,17 @@ fn note_shared_gpus(team: &Team) {
 
 /// A line about how far a search is.
 fn progress_line(p: &CampaignProgress) -> String {
-    let part = p.finished_units as f64 / p.units as f64;
-    let each = p.elapsed_s / (p.finished_units - p.resumed_units).max(1) as f64;
     format!(
         "{}{:5.1} %, near {}: {} cases, {:.2e} arguments/s, about {} left",
         match progress::live() {
-            true => progress::bar(part),
+            true => progress::bar(p.share),
             false => String::new(),
         },
-        100.0 * part,
+        100.0 * p.share,
         p.near,
         p.cases,
         p.arguments as f64 / p.elapsed_s,
-        show::duration(each * (p.units - p.finished_units) as f64)
+        show::duration(p.left_s)
     )
 }
 
@@ -219,12 +217,14 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     let (query, from, to) = query(a)?;
     let units = Units::new(&query, from, to)?;
     ask(a, &query, &units)?;
+    let machine = machine(a, &query, team.as_ref());
+    ask_about_time(a, &query, &units, machine)?;
     if let Some(out) = &a.out {
         show::check(out)?;
     }
     let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
-    let (journal, finished) = match certificate(a)? {
+    let before = match certificate(a)? {
         Some(path) => {
             let (journal, finished) = Journal::open(&path, &header, a.resume)?;
             (Some(journal), finished)
@@ -242,7 +242,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             progress::status(&progress_line(p));
         }
     };
-    let mut campaign = Campaign::new(&header, &units, journal, finished, &mut tell);
+    let mut campaign = Campaign::new(&header, &units, machine, before, &mut tell);
     if campaign.resumed_units > 0 {
         note(&format!(
             "{} of {} units are there already",
@@ -290,24 +290,59 @@ fn ask(a: &SearchArgs, q: &Query, units: &Units) -> Result<(), Failure> {
         ))
         .help("raise --bits, or add --yes to list them all"));
     }
-    if units.slow() > MANY && !a.yes {
-        return Err(Failure::new(format!(
-            "{} varies too fast between neighbouring arguments for the search: about {:.1e} values would be computed one by one",
-            q.function.name(),
-            units.slow() as f64
-        ))
-        .help("choose smaller arguments or a shorter range, or add --yes"));
-    }
-    if units.turned() > MANY_TURNED && !a.yes {
-        let turned = units.turned() as f64;
-        return Err(Failure::new(format!(
-            "{} varies too fast between neighbouring arguments for the search: {turned:.1e} of them would be visited one by one, about {} of a core",
-            q.function.name(),
-            show::duration(turned * TURN_SECONDS)
-        ))
-        .help("choose smaller arguments or a shorter range, or add --yes"));
-    }
     Ok(())
+}
+
+/// What searches.
+fn machine(a: &SearchArgs, q: &Query, team: Option<&Team>) -> SearchMachine {
+    let workers = team.map_or(1, |t| t.workers.max(1));
+    let own = team.and_then(|t| t.own.as_ref());
+    SearchMachine {
+        threads: share(a, own) * own.map_or(1, |_| workers),
+        gpus: match a.device {
+            DeviceArg::Cuda => own.map_or_else(|| gpus(workers), |_| workers),
+            DeviceArg::Cpu => 0,
+        },
+        isa: q.isa.unwrap_or(Isa::Scalar),
+    }
+}
+
+/// Refuses a search that would take hours, with the reason, before anything is written. One that is resumed was begun
+/// knowingly.
+fn ask_about_time(
+    a: &SearchArgs,
+    q: &Query,
+    units: &Units,
+    machine: SearchMachine,
+) -> Result<(), Failure> {
+    let seconds = machine.seconds(units.cost());
+    let on = match machine.gpus {
+        0 => format!("{} threads", machine.threads),
+        1 => "one GPU".to_owned(),
+        n => format!("{n} GPUs"),
+    };
+    let how_long = format!("about {} on {on}", show::duration(seconds));
+    if seconds <= LONG_SEARCH_S || a.yes || a.resume {
+        if seconds > WORTH_SAYING_S && !a.resume {
+            note(&how_long);
+        }
+        return Ok(());
+    }
+    let place = units.costliest().map_or(String::new(), |(grid, cost)| {
+        let ends = [grid.first, grid.end - 1].map(|m| hex(grid.value(m)));
+        let part = 100.0 * machine.seconds(cost) / seconds;
+        let visited = cost.total() / grid.len() as f64 >= VISITED_S;
+        let why = match visited {
+            true => "; it varies too fast between neighbouring arguments there, which are visited one by one",
+            false => "",
+        };
+        format!(" ({part:.0} % of it from {} to {}{why})", ends[0], ends[1])
+    });
+    let what = q.function.name();
+    Err(
+        Failure::new(format!("{what}: the search would take {how_long}{place}"))
+            .help("choose smaller arguments or a shorter range, or add --yes"),
+    )
 }
 
 fn certificate(a: &SearchArgs) -> Result<Option<PathBuf>, Failure> {
