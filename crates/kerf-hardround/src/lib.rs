@@ -29,6 +29,7 @@ mod runs;
 pub mod search;
 mod split;
 pub mod tables;
+mod taylor;
 pub mod units;
 pub mod verify;
 mod walk;

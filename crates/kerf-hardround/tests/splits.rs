@@ -285,8 +285,9 @@ fn every_function_has_a_plan() {
     for f in functions() {
         let q = query(f, 48);
         let (from, to) = match f {
-            Asin | Acos => (0.5, 1.0),
-            Sin | Cos | Tan => (0.25, 16.0),
+            Asin | Acos | Asinpi | Acospi | Atanh => (0.5, 1.0),
+            Sin | Cos | Tan | Sinpi | Cospi | Tanpi => (0.25, 16.0),
+            Acosh => (1.0, 32.0),
             _ => (0.125, 32.0),
         };
         let units = Units::new(&q, from, to).unwrap();

@@ -38,7 +38,8 @@ enum Command {
 #[derive(clap::Args)]
 struct SearchArgs {
     /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh,
-    /// tanh, cbrt, sqrt, rsqrt; x^3 and other integer powers as x^N.
+    /// tanh, cbrt, sqrt, rsqrt, asinh, acosh, atanh, erf, erfc, exp2m1, exp10m1, log2p1, log10p1, sinpi, cospi, tanpi,
+    /// asinpi, acospi, atanpi; x^3 and other integer powers as x^N, roots as rootn:N.
     function: String,
     /// Start of the range, such as 1, 0.75 or 0x1.8p-3.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
@@ -113,7 +114,7 @@ fn find(name: &str) -> Result<ElementaryFunction, Failure> {
     Err(match suggest::did_you_mean(&lower, names) {
         Some(help) => f.help(help),
         None => f.help(format!(
-            "known are {}, and x^N for integers N from -{LARGEST_POWER} to {LARGEST_POWER} except 0 and 1",
+            "known are {}, and x^N and rootn:N for integers N from -{LARGEST_POWER} to {LARGEST_POWER} except 0 and 1",
             FUNCTIONS.map(|f| f.0).join(", ")
         )),
     })
