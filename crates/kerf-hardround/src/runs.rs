@@ -91,8 +91,8 @@ unsafe fn visit<L: Lanes>(s: &RunStarts, runs: usize, t: Threshold, at: u64, out
             }
             for k in 0..RUN {
                 let mut near = 0u32;
-                for g in 0..GROUPS {
-                    near |= L::bits(L::lt(L::fraction(v[0][g]), d)) << (g * L::W);
+                for (g, value) in v[0].iter().enumerate() {
+                    near |= L::bits(L::lt(L::fraction(*value), d)) << (g * L::W);
                 }
                 while near != 0 {
                     let lane = near.trailing_zeros() as usize;
@@ -100,8 +100,9 @@ unsafe fn visit<L: Lanes>(s: &RunStarts, runs: usize, t: Threshold, at: u64, out
                     near &= near - 1;
                 }
                 for i in 0..VALUES - 1 {
-                    for g in 0..GROUPS {
-                        v[i][g] = L::add_u(v[i][g], v[i + 1][g]);
+                    let step = v[i + 1];
+                    for (value, step) in v[i].iter_mut().zip(step) {
+                        *value = L::add_u(*value, step);
                     }
                 }
             }

@@ -21,7 +21,7 @@ const SMALL_FORMAT: u64 = 1 << 20;
 const UNIT_S: f64 = 0.03;
 /// A part that takes no more seconds than this is one unit, whatever it has inside.
 const ONE_UNIT_S: f64 = 0.25;
-/// Largest ratio of costs within a part.
+/// Largest ratio of costs within a part, but for its cheapest place.
 const ALIKE: f64 = 2.0;
 /// Places of a part that are looked at, as parts in 64 of its length: not at simple fractions, where functions have their
 /// exact values and change their binades; and the ends.
@@ -97,9 +97,10 @@ fn divide(q: &Query, grid: &BinadeGrid, out: &mut Vec<PlannedPart>) {
         return part(SMALL_FORMAT, other(WALKED_S), false);
     }
     let costs = PLACES.map(|place| probe(q, grid, place));
-    let totals = costs.map(CoreSeconds::total);
-    let most = totals.into_iter().fold(0.0, f64::max);
-    let least = totals.into_iter().fold(f64::MAX, f64::min);
+    let mut totals = costs.map(CoreSeconds::total);
+    totals.sort_by(f64::total_cmp);
+    // But for one: an end where a function is cheap, as at a zero, does no harm.
+    let (least, most) = (totals[1], totals[PLACES.len() - 1]);
     let sum = costs.into_iter().reduce(CoreSeconds::plus);
     let mean = sum.map_or(other(most), |s| s.times(1.0 / PLACES.len() as f64));
     if most * length <= ONE_UNIT_S || grid.len() <= LEAST {

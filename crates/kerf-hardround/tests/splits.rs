@@ -286,9 +286,8 @@ fn every_function_has_a_plan() {
         let q = query(f, 48);
         let (from, to) = match f {
             Asin | Acos | Asinpi | Acospi | Atanh => (0.5, 1.0),
-            Sin | Cos | Tan | Sinpi | Cospi | Tanpi => (0.25, 16.0),
-            Acosh => (1.0, 32.0),
-            _ => (0.125, 32.0),
+            Acosh => (1.0, 4.0),
+            _ => (0.25, 2.0),
         };
         let units = Units::new(&q, from, to).unwrap();
         let hours = units.cost().total() / 3600.0;
