@@ -105,6 +105,10 @@ pub struct FoundCases {
 
 /// What searches a smooth piece.
 pub trait PieceSearch {
+    /// Whether pieces are only described: nothing is visited or evaluated.
+    fn only_describes(&self) -> bool {
+        false
+    }
     /// Pushes arguments of [first, end) that may be hard, or keeps the piece for later; gives the plan it
     /// follows, none where it visits every argument.
     fn smooth(
@@ -135,6 +139,30 @@ impl PieceSearch for Scratch {
     }
 }
 
+/// Describes pieces.
+struct Describer;
+
+impl PieceSearch for Describer {
+    fn only_describes(&self) -> bool {
+        true
+    }
+    fn smooth(
+        &mut self,
+        _: &Query,
+        _: &Poly,
+        _: (u64, u64),
+        _: &mut Vec<u64>,
+        _: &mut PhaseCounts,
+    ) -> Option<BlockPlan> {
+        None
+    }
+}
+
+/// The pieces that a search of a part of a binade has, smooth ones as [`PieceMethod::Walk`].
+pub fn describe(q: &Query, grid: &BinadeGrid) -> Vec<Piece> {
+    search(q, grid, &mut Describer).pieces
+}
+
 /// Searches a part of a binade.
 pub fn search(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch) -> FoundCases {
     let mut found = FoundCases::default();
@@ -152,6 +180,9 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
         return found.piece(grid, method(w), None);
     }
     if rotate::serves(q.function, grid) {
+        if engine.only_describes() {
+            return found.piece(grid, PieceMethod::Walk, None);
+        }
         let near = fraction((q.eps() + rotate::ERROR).min(0.49)) + 1;
         rotate::visit(q.function, q.format, grid, |m, z| {
             if z.is_none_or(|z| z < near || z.wrapping_neg() <= near) {
@@ -180,9 +211,7 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
             BlockPolynomial::Overflow => return found.piece(grid, PieceMethod::Overflow, None),
             BlockPolynomial::Underflow => return found.piece(grid, PieceMethod::Underflow, None),
             BlockPolynomial::Coarse if grid.len() <= SMALL => {
-                for m in grid.first..grid.end {
-                    evaluate(q, grid, m, found);
-                }
+                evaluate_all(q, grid, engine, found);
                 return found.piece(grid, PieceMethod::Evaluate, None);
             }
             BlockPolynomial::Coarse => {}
@@ -207,9 +236,7 @@ fn polynomial(
 ) {
     match poly.uniform(q.eps()) {
         Some(true) if grid.len() <= LISTED => {
-            for m in grid.first..grid.end {
-                evaluate(q, grid, m, found);
-            }
+            evaluate_all(q, grid, engine, found);
             return found.piece(grid, PieceMethod::Evaluate, None);
         }
         Some(true) => return found.piece(grid, PieceMethod::AllHard, Some(poly)),
@@ -246,6 +273,13 @@ pub fn decide(
         if poly.near(m, q.eps()) {
             evaluate(q, grid, m, found);
         }
+    }
+}
+
+/// Decides every argument, unless pieces are only described.
+fn evaluate_all(q: &Query, grid: &BinadeGrid, engine: &impl PieceSearch, found: &mut FoundCases) {
+    if !engine.only_describes() {
+        (grid.first..grid.end).for_each(|m| evaluate(q, grid, m, found));
     }
 }
 

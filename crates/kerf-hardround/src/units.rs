@@ -1,11 +1,13 @@
 //! A range in units of work, and threads that do them.
 use crate::confirm::{ConfirmedValue, NoValue, value};
 use crate::cost::CoreSeconds;
-use crate::format::{BinadeGrid, BinaryFormat, RangeError, grids};
+use crate::format::{BinadeGrid, BinaryFormat, RangeError, grids, parse};
 use crate::function::ElementaryFunction;
 use crate::leaf::Query;
 use crate::search::Scratch;
 use crate::split::{PlannedPart, plan};
+use crate::symmetry::domain;
+use crate::unit_record::Header;
 use rug::Float;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,6 +52,8 @@ impl Part {
 #[derive(Debug, Clone)]
 pub struct Units {
     parts: Vec<Part>,
+    /// First units of groups, each a line of the certificate.
+    groups: Vec<u64>,
     /// Whether zero is in the range; it is not part of any unit.
     pub zero: bool,
 }
@@ -113,10 +117,34 @@ impl Units {
             before += part.units();
             part
         });
+        let parts: Vec<Part> = parts.collect();
         Units {
-            parts: parts.collect(),
+            groups: groups(&parts),
+            parts,
             zero,
         }
+    }
+
+    /// The whole domain, without what follows from exact symmetries.
+    pub fn domain(q: &Query) -> Units {
+        let all = domain(q.function, q.format);
+        Units::from_grids(q, &all.searched, q.function.has(0.0))
+    }
+
+    /// The units of a certificate's header.
+    pub fn from_header(header: &Header, q: &Query) -> Result<Units, QueryError> {
+        match (header.all, parse(&header.from), parse(&header.to)) {
+            (true, ..) => Ok(Units::domain(q)),
+            (false, Some(from), Some(to)) => Units::new(q, from, to),
+            _ => Err(RangeError::NotInFormat(header.from.clone(), q.format.name).into()),
+        }
+    }
+
+    /// Numbers of the units that are a line of the certificate together with a unit.
+    pub fn group(&self, i: u64) -> Range<u64> {
+        let next = self.groups.partition_point(|first| *first <= i);
+        let first = next.checked_sub(1).map_or(0, |n| self.groups[n]);
+        first..self.groups.get(next).copied().unwrap_or_else(|| self.len())
     }
 
     /// The value at zero, where that is in the range: exact for all functions but the arc cosine.
@@ -181,6 +209,42 @@ impl Units {
         };
         part.plan.each.times(grid.len() as f64)
     }
+}
+
+/// Lines of the certificate that a binade has, at most, but for one.
+const LINES: f64 = 100.0;
+
+/// Units of a binade in groups of about equal cost.
+fn groups(parts: &[Part]) -> Vec<u64> {
+    let cost = |p: &Part| p.plan.each.total() * p.plan.grid.len() as f64;
+    let mut starts = Vec::new();
+    let same = |a: &Part, b: &Part| {
+        let key = |p: &Part| (p.plan.grid.negative, p.plan.grid.exponent);
+        key(a) == key(b)
+    };
+    for binade in parts.chunk_by(same) {
+        let least = binade.iter().map(cost).sum::<f64>() / LINES;
+        starts.push(binade[0].before);
+        let mut sum = 0.0;
+        for part in binade {
+            let each = cost(part) / part.units() as f64;
+            let mut at = 0;
+            while at < part.units() {
+                // As many as the group lacks.
+                let lacking = ((least - sum) / each).ceil().max(1.0);
+                let many = (lacking.min(u64::MAX as f64) as u64).min(part.units() - at);
+                at += many;
+                sum += each * many as f64;
+                let last = part.before + at;
+                let end = binade.last().map_or(last, |p| p.before + p.units());
+                if sum >= least && last < end {
+                    starts.push(last);
+                    sum = 0.0;
+                }
+            }
+        }
+    }
+    starts
 }
 
 /// Does the units of a range of numbers on several threads, those for which `wanted` says so, and hands results

@@ -14,6 +14,7 @@ use kerf_hardround::format::{RangeError, hex};
 use kerf_hardround::journal::{Journal, JournalError};
 use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::search::Isa;
+use kerf_hardround::symmetry::domain;
 use kerf_hardround::units::{QueryError, Units, expected};
 use kerf_hardround_gpu::GpuError;
 use kerf_hardround_gpu::campaign::{Campaign, CampaignError, CampaignProgress};
@@ -27,6 +28,8 @@ pub const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 /// The same on a terminal, where the line is overwritten.
 const PROGRESS_LIVE: Duration = Duration::from_millis(500);
 
+/// Bits with which the whole domain is planned first, to know how many arguments have to be searched.
+const PLANNED_BITS: u32 = 46;
 /// Lists longer than this are asked about.
 const LONG_LIST: f64 = 1e5;
 /// Searches that take longer than this, as far as can be said before, are asked about.
@@ -113,12 +116,12 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
 
 /// Works for another process.
 fn serve(a: &SearchArgs, member: &TeamMember) -> Result<(), Failure> {
-    let (query, from, to) = query(a)?;
-    let units = Units::new(&query, from, to)?;
-    let header = Header::new(&query, from, to, units.len(), device(a));
+    let asked = Asked::new(a)?;
+    let header = asked.header(device(a));
     let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(member.local_rank));
     let mut engine = SearchEngine::new(gpu, share(a, Some(member)))?;
-    Ok(spread::work(member, &mut engine, &query, &units, &header)?)
+    let Asked { query, units, .. } = &asked;
+    Ok(spread::work(member, &mut engine, query, units, &header)?)
 }
 
 /// Threads of each process: those asked for, or its share of the cores.
@@ -137,21 +140,66 @@ fn device(a: &SearchArgs) -> &'static str {
 }
 
 /// What is asked for, and where.
-fn query(a: &SearchArgs) -> Result<(Query, f64, f64), Failure> {
-    let function = find(&a.function)?;
-    let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
-        return Err(
-            Failure::new("--from, --to and --bits are needed for binary64")
-                .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"),
-        );
-    };
-    let query = Query {
-        function,
-        format: a.number,
-        bits,
-        isa: Some(a.vectors.unwrap_or_else(Isa::best)),
-    };
-    Ok((query, from, to))
+struct Asked {
+    query: Query,
+    /// None for the whole domain.
+    range: Option<(f64, f64)>,
+    units: Units,
+}
+
+impl Asked {
+    fn new(a: &SearchArgs) -> Result<Asked, Failure> {
+        let query = |bits| -> Result<Query, Failure> {
+            Ok(Query {
+                function: find(&a.function)?,
+                format: a.number,
+                bits,
+                isa: Some(a.vectors.unwrap_or_else(Isa::best)),
+            })
+        };
+        if a.all {
+            let first = query(a.bits.unwrap_or(PLANNED_BITS))?;
+            let units = Units::domain(&first);
+            let enough = |bits: &u32| expected(units.searched(), *bits) <= LONG_LIST;
+            let bits = a.bits.or_else(|| (1..=200).find(enough));
+            return Ok(match bits.filter(|b| *b != first.bits) {
+                Some(bits) => {
+                    let query = query(bits)?;
+                    let units = Units::domain(&query);
+                    Asked {
+                        query,
+                        range: None,
+                        units,
+                    }
+                }
+                None => Asked {
+                    query: first,
+                    range: None,
+                    units,
+                },
+            });
+        }
+        let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
+            return Err(
+                Failure::new("--from, --to and --bits, or --all, are needed for binary64")
+                    .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"),
+            );
+        };
+        let query = query(bits)?;
+        let units = Units::new(&query, from, to)?;
+        Ok(Asked {
+            query,
+            range: Some((from, to)),
+            units,
+        })
+    }
+
+    fn header(&self, device: &str) -> Header {
+        match self.range {
+            Some((from, to)) => Header::new(&self.query, from, to, self.units.len(), device),
+            None => Header::for_domain(&self.query, self.units.len(), device),
+        }
+    }
 }
 
 /// Says where processes share GPUs.
@@ -192,7 +240,7 @@ fn search_units(
     team: Option<Team>,
     query: &Query,
     campaign: &mut Campaign,
-) -> Result<(), Failure> {
+) -> Result<(), CampaignError> {
     let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
     match team {
         Some(team) => {
@@ -214,16 +262,19 @@ fn search_units(
 
 /// Searches, with others if there are any, and shows what was found.
 fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Result<i32, Failure> {
-    let (query, from, to) = query(a)?;
-    let units = Units::new(&query, from, to)?;
+    let asked = Asked::new(a)?;
+    let header = asked.header(device(a));
+    let Asked {
+        query,
+        range,
+        units,
+    } = asked;
     ask(a, &query, &units)?;
     let machine = machine(a, &query, team.as_ref());
     ask_about_time(a, &query, &units, machine)?;
     if let Some(out) = &a.out {
         show::check(out)?;
     }
-    let device = device(a);
-    let header = Header::new(&query, from, to, units.len(), device);
     let before = match certificate(a)? {
         Some(path) => {
             let (journal, finished) = Journal::open(&path, &header, a.resume)?;
@@ -250,8 +301,15 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             units.len()
         ));
     }
-    search_units(a, team, &query, &mut campaign)?;
+    campaign.until = a
+        .max_time
+        .map(|s| campaign.began + Duration::from_secs_f64(s));
+    let searched = search_units(a, team, &query, &mut campaign);
     campaign.close()?;
+    match searched {
+        Err(CampaignError::TimeOver) => return time_over(&campaign, &units),
+        other => other?,
+    }
     let zero = units.at_zero(&query);
     let at_zero = zero.and_then(Result::ok).filter(|v| v.k.is_some());
     let summary = Summary {
@@ -260,13 +318,16 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             .map(|value| Written::new(&HardCase { x: 0.0, value })),
         zero_exact: units.zero && at_zero.is_none(),
         query,
-        from,
-        to,
+        range,
+        left_out: match range {
+            Some(_) => Vec::new(),
+            None => domain(query.function, query.format).left_out,
+        },
         zero: units.zero,
         seconds: campaign.began.elapsed().as_secs_f64(),
         opened: campaign.opened,
         done: campaign.finished,
-        device: device.into(),
+        device: device(a).into(),
     };
     if let Some(out) = &a.out {
         show::write(out, &summary)?;
@@ -277,6 +338,17 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         Format::Human => show::human(&summary, style),
     })?;
     Ok(0)
+}
+
+/// The time that was given is over: how far the search is, and how to go on. The list is not written.
+fn time_over(campaign: &Campaign, units: &Units) -> Result<i32, Failure> {
+    let done = campaign.finished.units.len();
+    say(&format!(
+        "not finished: {done} of {} units, {} cases so far; the same command with --resume goes on\n",
+        units.len(),
+        campaign.finished.cases.len()
+    ))?;
+    Ok(1)
 }
 
 /// Refuses what nobody can want without saying so.
@@ -322,7 +394,7 @@ fn ask_about_time(
         n => format!("{n} GPUs"),
     };
     let how_long = format!("about {} on {on}", show::duration(seconds));
-    if seconds <= LONG_SEARCH_S || a.yes || a.resume {
+    if seconds <= LONG_SEARCH_S || a.yes || a.resume || a.max_time.is_some() {
         if seconds > WORTH_SAYING_S && !a.resume {
             note(&how_long);
         }
@@ -341,7 +413,7 @@ fn ask_about_time(
     let what = q.function.name();
     Err(
         Failure::new(format!("{what}: the search would take {how_long}{place}"))
-            .help("choose smaller arguments or a shorter range, or add --yes"),
+            .help("choose smaller arguments or a shorter range, give --max-time and --resume later, or add --yes"),
     )
 }
 
