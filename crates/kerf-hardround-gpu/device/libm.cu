@@ -34,6 +34,13 @@ FUNCTION(tanh)
 FUNCTION(cbrt)
 FUNCTION(sqrt)
 FUNCTION(rsqrt)
+FUNCTION(asinh)
+FUNCTION(acosh)
+FUNCTION(atanh)
+FUNCTION(erf)
+FUNCTION(erfc)
+FUNCTION(sinpi)
+FUNCTION(cospi)
 
 // CUDA has no function for integer powers in f64 but this one.
 LIBDEVICE double __nv_pow(double, double);

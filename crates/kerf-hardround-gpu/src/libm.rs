@@ -33,9 +33,20 @@ pub fn documented(f: ElementaryFunction) -> u64 {
     use ElementaryFunction::*;
     match f {
         Sqrt => 0,
-        Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Power(_) => 2,
+        Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Atanh | Erf | Sinpi | Cospi | Power(_) => 2,
+        Asinh | Acosh => 3,
+        Erfc => 5,
         _ => 1,
     }
+}
+
+/// Whether libdevice has the function.
+pub fn is_there(f: ElementaryFunction) -> bool {
+    use ElementaryFunction::*;
+    !matches!(
+        f,
+        Exp2m1 | Exp10m1 | Log2p1 | Log10p1 | Tanpi | Asinpi | Acospi | Atanpi | Rootn(_)
+    )
 }
 
 /// The module with some functions' kernels, for an executor of architecture `arch`.

@@ -5,7 +5,7 @@ use kerf_cluster::{Team, TeamMember, UnitRanges, coordinate, join};
 use kerf_hardround::certificate::{Header, UnitRecord};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::Units;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Units handed out at once, at most: enough for a GPU to be busy meanwhile.
@@ -31,20 +31,6 @@ pub fn work(
     })
 }
 
-/// Ranges of units that are not finished.
-fn missing(campaign: &Campaign) -> Vec<Range<u64>> {
-    let mut all: Vec<Range<u64>> = Vec::new();
-    let mut at = 0;
-    let finished = campaign.finished.numbers.iter().copied();
-    for unit in finished.chain([campaign.units.len()]) {
-        if at < unit {
-            all.push(at..unit);
-        }
-        at = unit + 1;
-    }
-    all
-}
-
 /// A unit that another process has finished.
 fn received(line: &str, header: &Header) -> Result<UnitRecord, CampaignError> {
     let unit: UnitRecord = serde_json::from_str(line).map_err(CampaignError::NotAUnit)?;
@@ -66,7 +52,7 @@ pub fn coordinate_units(
 ) -> Result<(), CampaignError> {
     let plan = UnitRanges {
         token: team.token.clone(),
-        units: missing(campaign),
+        units: campaign.finished.units.missing(campaign.units.len()),
         chunk: match on_gpu {
             true => CHUNK.max(BATCH as u64 / 2),
             false => 64,
@@ -92,7 +78,7 @@ pub fn coordinate_units(
             |line| {
                 let unit = received(line, header)?;
                 let number = unit.unit;
-                campaign.keep_unit(unit, line)?;
+                campaign.keep_unit(unit)?;
                 Ok(number)
             },
             lost,
@@ -104,6 +90,7 @@ pub fn coordinate_units(
         );
         let own = working.and_then(|w| w.join().ok()).unwrap_or(Ok(()));
         match (result, own) {
+            (Err(CampaignError::TimeOver), _) => Err(CampaignError::TimeOver),
             (Err(_), Err(e)) => Err(e),
             (r, _) => r,
         }

@@ -125,6 +125,18 @@ impl BinadeGrid {
         f <<= self.exponent;
         if self.negative { -f } else { f }
     }
+    /// The roundest number near the middle of two arguments or more, so that parts have lengths that vectors like.
+    pub fn round_middle(&self) -> u64 {
+        let step = 1u64 << (63 - (self.len() / 2).max(1).leading_zeros());
+        let mut at = (self.first + self.len() / 2) / step * step;
+        if at <= self.first {
+            at += step;
+        }
+        match at < self.end {
+            true => at,
+            false => self.first + self.len() / 2,
+        }
+    }
     /// A part of it.
     pub fn part(&self, first: u64, end: u64) -> BinadeGrid {
         BinadeGrid {

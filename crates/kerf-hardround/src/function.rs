@@ -1,11 +1,10 @@
-//! The functions: names, domains, values by MPFR, and Taylor coefficients over intervals.
-use crate::interval::MpfrInterval;
+//! The functions: names, domains, symmetries, and values by MPFR.
 use rug::Float;
-use rug::float::{Constant, Round};
+use rug::float::Round;
 use rug::ops::PowAssignRound;
 use std::cmp::Ordering;
 
-/// Largest exponent of `x^n`.
+/// Largest exponent of `x^n`, and of roots.
 pub const LARGEST_POWER: i32 = 64;
 
 /// A function of one argument.
@@ -32,14 +31,41 @@ pub enum ElementaryFunction {
     Cbrt,
     Sqrt,
     Rsqrt,
+    Asinh,
+    Acosh,
+    Atanh,
+    Erf,
+    Erfc,
+    /// 2^x - 1.
+    Exp2m1,
+    /// 10^x - 1.
+    Exp10m1,
+    /// log2(1 + x).
+    Log2p1,
+    /// log10(1 + x).
+    Log10p1,
+    /// sin(pi x).
+    Sinpi,
+    /// cos(pi x).
+    Cospi,
+    /// tan(pi x).
+    Tanpi,
+    /// asin(x) / pi.
+    Asinpi,
+    /// acos(x) / pi.
+    Acospi,
+    /// atan(x) / pi.
+    Atanpi,
     /// x to an integer power other than 0 and 1.
     Power(i32),
+    /// x to the power 1/n, for an integer n other than 0, 1 and -1.
+    Rootn(i32),
 }
 
 use ElementaryFunction::*;
 
-/// All functions but the powers.
-pub const FUNCTIONS: [(&str, ElementaryFunction); 20] = [
+/// All functions but the powers and roots.
+pub const FUNCTIONS: [(&str, ElementaryFunction); 35] = [
     ("exp", Exp),
     ("exp2", Exp2),
     ("exp10", Exp10),
@@ -60,19 +86,44 @@ pub const FUNCTIONS: [(&str, ElementaryFunction); 20] = [
     ("cbrt", Cbrt),
     ("sqrt", Sqrt),
     ("rsqrt", Rsqrt),
+    ("asinh", Asinh),
+    ("acosh", Acosh),
+    ("atanh", Atanh),
+    ("erf", Erf),
+    ("erfc", Erfc),
+    ("exp2m1", Exp2m1),
+    ("exp10m1", Exp10m1),
+    ("log2p1", Log2p1),
+    ("log10p1", Log10p1),
+    ("sinpi", Sinpi),
+    ("cospi", Cospi),
+    ("tanpi", Tanpi),
+    ("asinpi", Asinpi),
+    ("acospi", Acospi),
+    ("atanpi", Atanpi),
 ];
 
 /// At arguments beyond 2 to this, exponentials leave every format.
 const FAR: i32 = 12;
-/// Beyond these, 1 - |tanh| and 1 + expm1 are below 2^-257: however many bits are asked for, all arguments have them.
+/// Beyond these, 1 - |tanh|, 1 + expm1 and the like, and 1 - |erf| are below 2^-257: however many bits are asked for, all
+/// arguments have them.
 const TANH_LIMIT: f64 = 90.0;
 const EXPM1_LIMIT: f64 = -180.0;
+const EXP2M1_LIMIT: f64 = -260.0;
+const EXP10M1_LIMIT: f64 = -80.0;
+const ERF_LIMIT: f64 = 13.5;
+/// Beyond this, erfc is below 2^-1300.
+const ERFC_LIMIT: f64 = 30.0;
 
 impl ElementaryFunction {
-    /// By name: `exp`, ..., `x^3`, `pown:-2`.
+    /// By name: `exp`, ..., `x^3`, `pown:-2`, `rootn:5`.
     pub fn find(name: &str) -> Option<ElementaryFunction> {
         if let Some((_, f)) = FUNCTIONS.into_iter().find(|(n, _)| *n == name) {
             return Some(f);
+        }
+        if let Some(n) = name.strip_prefix("rootn:") {
+            let n: i32 = n.parse().ok()?;
+            return (2..=LARGEST_POWER).contains(&n.abs()).then_some(Rootn(n));
         }
         let n = name.strip_prefix("x^").or(name.strip_prefix("pown:"))?;
         let n: i32 = n.parse().ok()?;
@@ -81,21 +132,26 @@ impl ElementaryFunction {
 
     /// The name.
     pub fn name(self) -> String {
-        if let Power(n) = self {
-            return format!("x^{n}");
+        match self {
+            Power(n) => return format!("x^{n}"),
+            Rootn(n) => return format!("rootn:{n}"),
+            _ => {}
         }
         let named = FUNCTIONS.into_iter().find(|(_, f)| *f == self);
         named.map_or(String::new(), |(n, _)| n.to_owned())
     }
 
-    /// Whether x is in the domain, with a finite value.
+    /// Whether x is in the domain. The poles of the tangents are.
     pub fn has(self, x: f64) -> bool {
         match self {
             Log | Log2 | Log10 | Rsqrt => x > 0.0,
             Sqrt => x >= 0.0,
-            Log1p => x > -1.0,
-            Asin | Acos => x.abs() <= 1.0,
+            Log1p | Log2p1 | Log10p1 => x > -1.0,
+            Asin | Acos | Asinpi | Acospi => x.abs() <= 1.0,
+            Acosh => x >= 1.0,
+            Atanh => x.abs() < 1.0,
             Power(n) => n > 0 || x != 0.0,
+            Rootn(n) => (n > 0 || x != 0.0) && (n % 2 != 0 || x >= 0.0),
             _ => true,
         }
     }
@@ -104,8 +160,10 @@ impl ElementaryFunction {
     pub fn odd(self) -> Option<bool> {
         match self {
             Sin | Tan | Asin | Atan | Sinh | Tanh | Cbrt => Some(true),
-            Cos | Cosh => Some(false),
+            Asinh | Atanh | Erf | Sinpi | Tanpi | Asinpi | Atanpi => Some(true),
+            Cos | Cosh | Cospi => Some(false),
             Power(n) => Some(n % 2 != 0),
+            Rootn(n) if n % 2 != 0 => Some(true),
             _ => None,
         }
     }
@@ -115,9 +173,13 @@ impl ElementaryFunction {
         match self {
             Log | Log2 | Log10 | Rsqrt => "x > 0",
             Sqrt => "x >= 0",
-            Log1p => "x > -1",
-            Asin | Acos => "-1 <= x <= 1",
-            Power(n) if n < 0 => "x other than 0",
+            Log1p | Log2p1 | Log10p1 => "x > -1",
+            Asin | Acos | Asinpi | Acospi => "-1 <= x <= 1",
+            Acosh => "x >= 1",
+            Atanh => "-1 < x < 1",
+            Rootn(n) if n % 2 == 0 && n < 0 => "x > 0",
+            Rootn(n) if n % 2 == 0 => "x >= 0",
+            Power(n) | Rootn(n) if n < 0 => "x other than 0",
             _ => "all numbers",
         }
     }
@@ -125,14 +187,27 @@ impl ElementaryFunction {
     /// Whether the result overflows or underflows every format at arguments this large in magnitude, or
     /// does not differ from its limit: a reason not to evaluate. Gives what it is.
     pub fn beyond(self, x: f64) -> Option<&'static str> {
-        if self == Tanh && x.abs() >= TANH_LIMIT || self == Expm1 && x <= EXPM1_LIMIT {
+        let at_limit = match self {
+            Tanh => x.abs() >= TANH_LIMIT,
+            Expm1 => x <= EXPM1_LIMIT,
+            Exp2m1 => x <= EXP2M1_LIMIT,
+            Exp10m1 => x <= EXP10M1_LIMIT,
+            Erf => x.abs() >= ERF_LIMIT,
+            Erfc => x <= -ERF_LIMIT,
+            _ => false,
+        };
+        if at_limit {
             return Some("limit");
+        }
+        if self == Erfc && x >= ERFC_LIMIT {
+            return Some("underflow");
         }
         if x.abs() < 2f64.powi(FAR) {
             return None;
         }
         match (self, x > 0.0) {
-            (Exp | Exp2 | Exp10, true) | (Sinh | Cosh, _) | (Expm1, true) => Some("overflow"),
+            (Exp | Exp2 | Exp10, true) | (Sinh | Cosh, _) => Some("overflow"),
+            (Expm1 | Exp2m1 | Exp10m1, true) => Some("overflow"),
             (Exp | Exp2 | Exp10, false) => Some("underflow"),
             _ => None,
         }
@@ -140,11 +215,17 @@ impl ElementaryFunction {
 
     /// Bits by which results next to a limit, at arguments up to x, differ from it at least.
     pub fn limit_bits(self, x: f64) -> u32 {
-        match self {
-            Tanh => (3.0 * x.abs().min(TANH_LIMIT)) as u32,
-            Expm1 if x < 0.0 => (1.5 * x.max(EXPM1_LIMIT).abs()) as u32,
-            _ => 0,
-        }
+        let size = x.abs();
+        let bits = match self {
+            Tanh => 3.0 * size.min(TANH_LIMIT),
+            Expm1 if x < 0.0 => 1.5 * size.min(-EXPM1_LIMIT),
+            Exp2m1 if x < 0.0 => size.min(-EXP2M1_LIMIT) + 2.0,
+            Exp10m1 if x < 0.0 => 3.4 * size.min(-EXP10M1_LIMIT),
+            Erf => 1.5 * size.min(ERF_LIMIT).powi(2) + 8.0,
+            Erfc if x < 0.0 => 1.5 * size.min(ERF_LIMIT).powi(2) + 8.0,
+            _ => 0.0,
+        };
+        bits as u32
     }
 
     /// Replaces x by the function's value, rounded to x's precision; the order of that to the exact one.
@@ -170,225 +251,23 @@ impl ElementaryFunction {
             Cbrt => x.cbrt_round(round),
             Sqrt => x.sqrt_round(round),
             Rsqrt => x.recip_sqrt_round(round),
+            Asinh => x.asinh_round(round),
+            Acosh => x.acosh_round(round),
+            Atanh => x.atanh_round(round),
+            Erf => x.erf_round(round),
+            Erfc => x.erfc_round(round),
+            Exp2m1 => x.exp2_m1_round(round),
+            Exp10m1 => x.exp10_m1_round(round),
+            Log2p1 => x.log2_1p_round(round),
+            Log10p1 => x.log10_1p_round(round),
+            Sinpi => x.sin_pi_round(round),
+            Cospi => x.cos_pi_round(round),
+            Tanpi => x.tan_pi_round(round),
+            Asinpi => x.asin_pi_round(round),
+            Acospi => x.acos_pi_round(round),
+            Atanpi => x.atan_pi_round(round),
             Power(n) => x.pow_assign_round(n, round),
+            Rootn(n) => x.root_i_round(n, round),
         }
     }
-
-    /// Enclosures of f, f'/1!, ..., f^(n)/n! over an interval that does not straddle zero; none where the
-    /// function is not smooth on it or the enclosure fails.
-    pub fn taylor(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
-        let rising = || x.rising(|a, r| self.apply(a, r));
-        let falling = || x.falling(|a, r| self.apply(a, r));
-        let all = match self {
-            Exp | Expm1 | Exp2 | Exp10 => self.exponential(x, n),
-            Log | Log2 | Log10 | Log1p => self.logarithm(x, n),
-            Sin | Cos => {
-                let s = x.lipschitz(|a, r| a.sin_round(r));
-                let c = x.lipschitz(|a, r| a.cos_round(r));
-                let cycle = match self {
-                    Sin => [s.clone(), c.clone(), s.neg(), c.neg()],
-                    _ => [c.clone(), s.neg(), c.neg(), s],
-                };
-                factorials(cycle.into_iter().cycle(), n)
-            }
-            Sinh | Cosh => {
-                let s = x.rising(|a, r| a.sinh_round(r));
-                let c = match x.lo.is_sign_negative() {
-                    true => x.falling(|a, r| a.cosh_round(r)),
-                    false => x.rising(|a, r| a.cosh_round(r)),
-                };
-                let cycle = if self == Sinh { [s, c] } else { [c, s] };
-                factorials(cycle.into_iter().cycle(), n)
-            }
-            Tan => {
-                let c = x.lipschitz(|a, r| a.cos_round(r));
-                // No pole, and short enough that none lies between: the cosine keeps its sign.
-                let one = MpfrInterval::int(1, x.precision());
-                (!c.has_zero() && x.width() < 1.0).then(|| riccati(rising(), &one, false, n))
-            }
-            Tanh => Some(riccati(
-                rising(),
-                &MpfrInterval::int(1, x.precision()),
-                true,
-                n,
-            )),
-            Asin | Acos => self.arc(x, n),
-            Atan => self.arc_tangent(x, n),
-            Cbrt => power(rising(), x, 1, 3, n),
-            Sqrt => power(rising(), x, 1, 2, n),
-            Rsqrt => power(falling(), x, -1, 2, n),
-            Power(e) => {
-                let even = e % 2 == 0;
-                let grows = (e > 0) ^ (even && x.lo.is_sign_negative());
-                let first = match grows {
-                    true => rising(),
-                    false => falling(),
-                };
-                power(first, x, i64::from(e), 1, n)
-            }
-        };
-        let all = all?;
-        all.iter().all(MpfrInterval::is_sound).then_some(all)
-    }
-
-    /// [`Function::taylor`] of the exponential functions.
-    fn exponential(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
-        let p = x.precision();
-        let one = MpfrInterval::int(1, p);
-        let rising = || x.rising(|a, r| self.apply(a, r));
-        match self {
-            Exp => ratio(rising(), n, |k| Some(one.over(k))),
-            Expm1 => {
-                let e = x.rising(|a, r| Exp.apply(a, r));
-                let mut c = ratio(e, n, |k| Some(one.over(k)))?;
-                c[0] = rising();
-                Some(c)
-            }
-            _ => {
-                let l = match self {
-                    Exp2 => ln2(p),
-                    _ => MpfrInterval::int(10, p).rising(|a, r| a.ln_round(r)),
-                };
-                ratio(rising(), n, |k| Some(l.over(k)))
-            }
-        }
-    }
-
-    /// [`Function::taylor`] of the logarithms.
-    fn logarithm(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
-        let p = x.precision();
-        let one = MpfrInterval::int(1, p);
-        let at = if self == Log1p {
-            x.add(&one)
-        } else {
-            x.clone()
-        };
-        if at.lo <= 0 {
-            return None;
-        }
-        let unit = match self {
-            Log2 => one.div(&ln2(p))?,
-            Log10 => one.div(&MpfrInterval::int(10, p).rising(|a, r| a.ln_round(r)))?,
-            _ => one.clone(),
-        };
-        let first = unit.div(&at)?;
-        let mut c = vec![x.rising(|a, r| self.apply(a, r))];
-        // f^(k+1)/(k+1)! = -f^(k)/k! * k/((k+1) x)
-        c.extend(ratio(first, n - 1, |k| {
-            one.times(-i64::from(k)).over(k + 1).div(&at)
-        })?);
-        Some(c)
-    }
-
-    /// [`Function::taylor`] of the arc sine and cosine.
-    fn arc(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
-        let one = MpfrInterval::int(1, x.precision());
-        let w = one.sub(&x.mul(x));
-        if w.lo <= 0 {
-            return None;
-        }
-        let first = w.rising(|a, r| a.sqrt_round(r));
-        let mut c = vec![x.rising(|a, r| a.asin_round(r)), one.div(&first)?];
-        for k in 0..n as i64 - 1 {
-            // (1 - x^2) y'' = x y', coefficient of t^k
-            let i = k as usize;
-            let a = x.mul(&c[i + 1]).times((k + 1) * (2 * k + 1));
-            let b = c[i].times(k * k);
-            c.push(a.add(&b).div(&w)?.over(((k + 2) * (k + 1)) as u32));
-        }
-        if self == Acos {
-            c.iter_mut().for_each(|v| *v = v.neg());
-            c[0] = x.falling(|a, r| a.acos_round(r));
-        }
-        Some(c)
-    }
-
-    /// [`Function::taylor`] of the arc tangent.
-    fn arc_tangent(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
-        let one = MpfrInterval::int(1, x.precision());
-        let w = one.add(&x.mul(x));
-        let mut d = vec![one.div(&w)?];
-        for k in 1..n {
-            // (1 + x^2) d_k + 2 x d_(k-1) + d_(k-2) = 0
-            let mut sum = x.mul(&d[k - 1]).times(2);
-            if k > 1 {
-                sum = sum.add(&d[k - 2]);
-            }
-            d.push(sum.div(&w)?.neg());
-        }
-        let mut c = vec![x.rising(|a, r| self.apply(a, r))];
-        c.extend(d.iter().enumerate().map(|(k, v)| v.over(k as u32 + 1)));
-        Some(c)
-    }
-}
-
-fn ln2(p: u32) -> MpfrInterval {
-    MpfrInterval {
-        lo: Float::with_val_round(p, Constant::Log2, Round::Down).0,
-        hi: Float::with_val_round(p, Constant::Log2, Round::Up).0,
-    }
-}
-
-/// c_0 = first, c_k = c_(k-1) q(k).
-fn ratio(
-    first: MpfrInterval,
-    n: usize,
-    q: impl Fn(u32) -> Option<MpfrInterval>,
-) -> Option<Vec<MpfrInterval>> {
-    let mut c = vec![first];
-    for k in 1..=n {
-        let next = c[k - 1].mul(&q(k as u32)?);
-        c.push(next);
-    }
-    Some(c)
-}
-
-/// Derivatives over factorials.
-fn factorials(
-    derivatives: impl Iterator<Item = MpfrInterval>,
-    n: usize,
-) -> Option<Vec<MpfrInterval>> {
-    let mut f = 1u32;
-    let divided = derivatives.take(n + 1).enumerate().map(|(k, d)| {
-        f *= (k as u32).max(1);
-        d.over(f)
-    });
-    Some(divided.collect())
-}
-
-/// y' = 1 + y^2, or 1 - y^2.
-fn riccati(y: MpfrInterval, one: &MpfrInterval, minus: bool, n: usize) -> Vec<MpfrInterval> {
-    let mut c = vec![y];
-    for k in 0..n {
-        let mut sum = c[0].mul(&c[k]);
-        for i in 1..=k {
-            sum = sum.add(&c[i].mul(&c[k - i]));
-        }
-        if minus {
-            sum = sum.neg();
-        }
-        if k == 0 {
-            sum = sum.add(one);
-        }
-        c.push(sum.over(k as u32 + 1));
-    }
-    c
-}
-
-/// x^(p/q): c_k = c_(k-1) (p - (k-1) q) / (k q x).
-fn power(
-    first: MpfrInterval,
-    x: &MpfrInterval,
-    p: i64,
-    q: u32,
-    n: usize,
-) -> Option<Vec<MpfrInterval>> {
-    if x.has_zero() {
-        return None;
-    }
-    let one = MpfrInterval::int(1, x.precision());
-    ratio(first, n, |k| {
-        let step = p - i64::from(k - 1) * i64::from(q);
-        one.times(step).over(k * q).div(x)
-    })
 }

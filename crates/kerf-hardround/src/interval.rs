@@ -162,8 +162,12 @@ impl MpfrInterval {
         f(&mut r.hi, Round::Up);
         r
     }
-    /// A function whose derivative is at most 1 in magnitude, by its value at the middle.
-    pub fn lipschitz(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> MpfrInterval {
+    /// A function whose derivative is at most `steepest` in magnitude, by its value at the middle.
+    pub fn lipschitz(
+        &self,
+        steepest: u32,
+        f: impl Fn(&mut Float, Round) -> Ordering,
+    ) -> MpfrInterval {
         let p = self.precision();
         let mut middle = Float::with_val(p, &self.lo + &self.hi);
         middle >>= 1;
@@ -175,6 +179,7 @@ impl MpfrInterval {
         if left > radius {
             radius.assign(&left);
         }
+        radius.mul_assign_round(steepest, Round::Up);
         let mut r = MpfrInterval {
             lo: middle.clone(),
             hi: middle,

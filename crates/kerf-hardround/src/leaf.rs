@@ -3,7 +3,7 @@ use crate::confirm::{ConfirmedValue, NoValue, value};
 use crate::format::{BinadeGrid, BinaryFormat};
 use crate::function::ElementaryFunction;
 use crate::plan::{BlockPlan, fraction};
-use crate::poly::{BlockPolynomial, Poly, block, uniform};
+use crate::poly::{BlockPolynomial, Poly, block, edge, out_of_range, uniform};
 use crate::rotate;
 use crate::search::{Isa, PhaseCounts, Scratch, smooth};
 use crate::walk;
@@ -105,6 +105,10 @@ pub struct FoundCases {
 
 /// What searches a smooth piece.
 pub trait PieceSearch {
+    /// Whether pieces are only described: nothing is visited or evaluated.
+    fn only_describes(&self) -> bool {
+        false
+    }
     /// Pushes arguments of [first, end) that may be hard, or keeps the piece for later; gives the plan it
     /// follows, none where it visits every argument.
     fn smooth(
@@ -135,6 +139,30 @@ impl PieceSearch for Scratch {
     }
 }
 
+/// Describes pieces.
+struct Describer;
+
+impl PieceSearch for Describer {
+    fn only_describes(&self) -> bool {
+        true
+    }
+    fn smooth(
+        &mut self,
+        _: &Query,
+        _: &Poly,
+        _: (u64, u64),
+        _: &mut Vec<u64>,
+        _: &mut PhaseCounts,
+    ) -> Option<BlockPlan> {
+        None
+    }
+}
+
+/// The pieces that a search of a part of a binade has, smooth ones as [`PieceMethod::Walk`].
+pub fn describe(q: &Query, grid: &BinadeGrid) -> Vec<Piece> {
+    search(q, grid, &mut Describer).pieces
+}
+
 /// Searches a part of a binade.
 pub fn search(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch) -> FoundCases {
     let mut found = FoundCases::default();
@@ -152,6 +180,9 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
         return found.piece(grid, method(w), None);
     }
     if rotate::serves(q.function, grid) {
+        if engine.only_describes() {
+            return found.piece(grid, PieceMethod::Walk, None);
+        }
         let near = fraction((q.eps() + rotate::ERROR).min(0.49)) + 1;
         rotate::visit(q.function, q.format, grid, |m, z| {
             if z.is_none_or(|z| z < near || z.wrapping_neg() <= near) {
@@ -167,31 +198,31 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
             Some(false) => return found.piece(grid, PieceMethod::NoneHard, None),
             None => {}
         }
+        match out_of_range(q.function, q.format, grid) {
+            Some(BlockPolynomial::Overflow) => {
+                return found.piece(grid, PieceMethod::Overflow, None);
+            }
+            Some(_) => return found.piece(grid, PieceMethod::Underflow, None),
+            None => {}
+        }
     } else {
         match block(q.function, q.format, grid) {
             BlockPolynomial::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
             BlockPolynomial::Overflow => return found.piece(grid, PieceMethod::Overflow, None),
             BlockPolynomial::Underflow => return found.piece(grid, PieceMethod::Underflow, None),
             BlockPolynomial::Coarse if grid.len() <= SMALL => {
-                for m in grid.first..grid.end {
-                    evaluate(q, grid, m, found);
-                }
+                evaluate_all(q, grid, engine, found);
                 return found.piece(grid, PieceMethod::Evaluate, None);
             }
             BlockPolynomial::Coarse => {}
         }
     }
-    // At the roundest number near the middle, so that pieces have lengths that vectors like.
-    let step = 1u64 << (63 - (grid.len() / 2).leading_zeros());
-    let mut at = (grid.first + grid.len() / 2) / step * step;
-    if at <= grid.first {
-        at += step;
-    }
-    let at = if at < grid.end {
-        at
-    } else {
-        grid.first + grid.len() / 2
+    // Where the results change their unit, or near the middle.
+    let at = match grid.len() <= LARGEST {
+        true => edge(q.function, q.format, grid),
+        false => None,
     };
+    let at = at.unwrap_or_else(|| grid.round_middle());
     divide(q, &grid.part(grid.first, at), engine, found);
     divide(q, &grid.part(at, grid.end), engine, found);
 }
@@ -205,9 +236,7 @@ fn polynomial(
 ) {
     match poly.uniform(q.eps()) {
         Some(true) if grid.len() <= LISTED => {
-            for m in grid.first..grid.end {
-                evaluate(q, grid, m, found);
-            }
+            evaluate_all(q, grid, engine, found);
             return found.piece(grid, PieceMethod::Evaluate, None);
         }
         Some(true) => return found.piece(grid, PieceMethod::AllHard, Some(poly)),
@@ -244,6 +273,13 @@ pub fn decide(
         if poly.near(m, q.eps()) {
             evaluate(q, grid, m, found);
         }
+    }
+}
+
+/// Decides every argument, unless pieces are only described.
+fn evaluate_all(q: &Query, grid: &BinadeGrid, engine: &impl PieceSearch, found: &mut FoundCases) {
+    if !engine.only_describes() {
+        (grid.first..grid.end).for_each(|m| evaluate(q, grid, m, found));
     }
 }
 

@@ -15,8 +15,8 @@ pub const LEVELS: usize = SPLITS.len() + 1;
 pub const LEAST_RUNS: usize = 32;
 /// Longest interval: quotients of the test stay exact.
 const LONGEST: u32 = 24;
-/// Shortest interval for which the test pays.
-const SHORTEST: u32 = 8;
+/// Bits of the shortest interval for which the test pays.
+pub const SHORTEST: u32 = 8;
 /// Largest n d: about the fraction of intervals that fail at the first level. Beyond, intervals of half the
 /// length, of which an eighth as many fail, cost less.
 const MOST_FAILING: f64 = 0.35;
@@ -82,6 +82,11 @@ fn first(poly: &Poly, n: f64) -> (f64, f64) {
         }
     }
     (b * SLACK, a * SLACK)
+}
+
+/// Bound of the error of values by the tables of runs of single arguments.
+pub fn visit_error(poly: &Poly) -> f64 {
+    first(poly, 1.0).0 + 2f64.powi(-60)
 }
 
 fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> TestLevel {

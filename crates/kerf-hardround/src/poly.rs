@@ -176,6 +176,73 @@ fn describe(
     (poly.error <= TOLERANCE).then(|| BlockPolynomial::Smooth(Box::new(poly)))
 }
 
+/// Whether all results of a grid of any length are beyond the largest number, or below a quarter of the smallest: then
+/// which of the two.
+pub fn out_of_range(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+) -> Option<BlockPolynomial> {
+    match prepare(f, format, grid, 1)? {
+        Preparation::Out(b) => Some(b),
+        Preparation::Ready(_) => None,
+    }
+}
+
+/// What decides on the unit of a result: its sign, and the unit's exponent, or that the result is out of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ResultClass {
+    negative: bool,
+    ulp: i32,
+}
+
+fn class(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+    m: u64,
+) -> Option<ResultClass> {
+    let mut y = grid.float(m, 64);
+    // Truncated: the exponent is that of the value.
+    f.apply(&mut y, Round::Zero);
+    let e = y.get_exp()? - 1;
+    let ulp = match e {
+        e if e > format.highest => i32::MAX,
+        e if e < format.lowest - 2 => i32::MIN,
+        e => format.ulp(e),
+    };
+    Some(ResultClass {
+        negative: y.is_sign_negative(),
+        ulp,
+    })
+}
+
+/// The first argument whose result has another unit than those before it, where the function is monotonic on the grid
+/// and there is one. A good place to divide, whatever is said here of the function.
+pub fn edge(f: ElementaryFunction, format: BinaryFormat, grid: &BinadeGrid) -> Option<u64> {
+    let (mut low, mut high) = (grid.first, grid.end - 1);
+    let first = class(f, format, grid, low)?;
+    if class(f, format, grid, high)? == first {
+        return None;
+    }
+    let ends = [low, high].map(|m| grid.float(m, COARSE));
+    let whole = match grid.negative {
+        false => MpfrInterval::new(&ends[0], &ends[1], COARSE),
+        true => MpfrInterval::new(&ends[1], &ends[0], COARSE),
+    };
+    if f.taylor(&whole, 1)?[1].has_zero() {
+        return None;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match class(f, format, grid, middle) == Some(first) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Some(high)
+}
+
 /// Whether all arguments of a grid of any length have F within `eps` of an integer (true) or none has
 /// (false), by a line and a bound of F''; none where that does not tell.
 pub fn uniform(

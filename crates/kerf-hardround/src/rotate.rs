@@ -24,11 +24,15 @@ const LEAST_STEP: i32 = -18;
 
 /// Whether a grid is visited so.
 pub fn serves(f: ElementaryFunction, grid: &BinadeGrid) -> bool {
-    let turns = matches!(
-        f,
-        ElementaryFunction::Sin | ElementaryFunction::Cos | ElementaryFunction::Tan
-    );
+    use ElementaryFunction::{Cos, Cospi, Sin, Sinpi, Tan, Tanpi};
+    let turns = matches!(f, Sin | Cos | Tan | Sinpi | Cospi | Tanpi);
     turns && grid.exponent >= LEAST_STEP
+}
+
+/// Whether a function is of pi times its argument.
+fn of_pi(f: ElementaryFunction) -> bool {
+    use ElementaryFunction::{Cospi, Sinpi, Tanpi};
+    matches!(f, Sinpi | Cospi | Tanpi)
 }
 
 /// Sine and cosine in multiples of 2^-126.
@@ -39,10 +43,19 @@ struct Turn {
 }
 
 impl Turn {
-    fn new(x: Float) -> Turn {
-        let mut cos = Float::new(192);
+    /// Of x, or of pi x.
+    fn new(x: Float, of_pi: bool) -> Turn {
+        let mut cos = Float::with_val(192, &x);
         let mut sin = Float::with_val(192, &x);
-        sin.sin_cos_round(&mut cos, Round::Nearest);
+        match of_pi {
+            false => {
+                sin.sin_cos_round(&mut cos, Round::Nearest);
+            }
+            true => {
+                sin.sin_pi_round(Round::Nearest);
+                cos.cos_pi_round(Round::Nearest);
+            }
+        }
         // Below 1 in magnitude but for rounding: 2^126 has room.
         let fixed = |v: Float| {
             let v = v << POINT;
@@ -115,9 +128,13 @@ pub fn visit(
 ) {
     let least = 1u128 << (POINT - SMALLEST);
     match f {
-        ElementaryFunction::Sin => turn(grid, each, |a, b| fraction(format, a.sin(b), POINT)),
-        ElementaryFunction::Cos => turn(grid, each, |a, b| fraction(format, a.cos(b), POINT)),
-        _ => turn(grid, each, |a, b| {
+        ElementaryFunction::Sin | ElementaryFunction::Sinpi => {
+            turn(f, grid, each, |a, b| fraction(format, a.sin(b), POINT))
+        }
+        ElementaryFunction::Cos | ElementaryFunction::Cospi => {
+            turn(f, grid, each, |a, b| fraction(format, a.cos(b), POINT))
+        }
+        _ => turn(f, grid, each, |a, b| {
             let (s, c) = (a.sin(b), a.cos(b));
             if s < least || c < least {
                 return None;
@@ -129,16 +146,18 @@ pub fn visit(
 }
 
 fn turn(
+    f: ElementaryFunction,
     grid: &BinadeGrid,
     mut each: impl FnMut(u64, Option<u64>),
     value: impl Fn(Turn, Turn) -> Option<u64>,
 ) {
     let exact = |m: u64| grid.float(m, 64);
     let count = TURNS.min(grid.len());
-    let table: Vec<Turn> = (0..count).map(|m| Turn::new(exact(m))).collect();
+    let of_pi = of_pi(f);
+    let table: Vec<Turn> = (0..count).map(|m| Turn::new(exact(m), of_pi)).collect();
     let mut at = grid.first;
     while at < grid.end {
-        let base = Turn::new(exact(at));
+        let base = Turn::new(exact(at), of_pi);
         for (m, turn) in (at..grid.end).zip(&table) {
             each(m, value(base, *turn));
         }

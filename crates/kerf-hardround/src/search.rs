@@ -1,49 +1,13 @@
 //! Searching one polynomial block: the test on long intervals, on parts of those that fail, and a walk over
 //! what still fails. Gives candidates; MPFR decides.
+pub use crate::isa::Isa;
 use crate::lanes::{Avx2, Avx512, Lanes, ScalarLane};
 use crate::lsg::{GROUPS, failures};
 use crate::plan::{BlockPlan, LEAST_RUNS, LEVELS, SPLITS};
 use crate::poly::{DEGREE, Poly, shift};
 use crate::tables::{RUN, STARTS, Tables};
-use crate::{hits, walk};
+use crate::{hits, runs};
 use serde::{Deserialize, Serialize};
-
-/// Instructions that the test is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    /// Any x86-64.
-    Scalar,
-    /// AVX2 and FMA.
-    Avx2,
-    /// AVX-512.
-    Avx512,
-}
-
-impl Isa {
-    /// Those that this processor has, the fastest last.
-    pub fn all() -> Vec<Isa> {
-        let mut all = vec![Isa::Scalar];
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            all.push(Isa::Avx2);
-        }
-        if is_x86_feature_detected!("avx512f") {
-            all.push(Isa::Avx512);
-        }
-        all
-    }
-    /// The fastest that this processor has.
-    pub fn best() -> Isa {
-        Isa::all().pop().unwrap_or(Isa::Scalar)
-    }
-    /// Name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::Scalar => "scalar",
-            Isa::Avx2 => "avx2",
-            Isa::Avx512 => "avx512",
-        }
-    }
-}
 
 /// Arguments of a line that failed to the end are visited one by one up to this many: then finding them is faster.
 const VISITED: u64 = 1 << 13;
@@ -107,6 +71,7 @@ impl Lines {
 #[derive(Debug, Default)]
 pub struct Scratch {
     starts: [Vec<u64>; STARTS],
+    values: runs::RunStarts,
     lines: [Lines; 2],
 }
 
@@ -132,7 +97,8 @@ pub fn smooth(
     };
     while at < end {
         let Some(plan) = BlockPlan::new(poly, eps, end - at) else {
-            walk::near(poly, at, end, eps, search.candidates);
+            let starts = &mut search.scratch.values;
+            runs::near(poly, (at, end), eps, isa, starts, search.candidates);
             search.counts.walked += end - at;
             break;
         };

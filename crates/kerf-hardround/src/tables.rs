@@ -10,8 +10,10 @@ use crate::wide::Wide;
 /// Intervals of a run.
 pub const RUN: usize = 64;
 const RUN_BITS: u32 = RUN.trailing_zeros();
+/// Starting values of a run that describe B.
+pub const VALUES: usize = 4;
 /// Starting values of a run: four of B, three of A.
-pub const STARTS: usize = 7;
+pub const STARTS: usize = VALUES + 3;
 /// Runs of a sub-block at most.
 pub const RUNS: usize = 256;
 /// Runs of a sub-block on a GPU: describing one takes a processor as long whatever its size.
@@ -55,9 +57,9 @@ fn binomial(n: usize, m: usize) -> f64 {
 
 impl Tables {
     /// For the polynomial `p` in the argument's distance from the sub-block's start, intervals of 2^bits
-    /// arguments and up to `runs` runs.
+    /// arguments and up to `runs` runs. Intervals of one argument have no slope: B alone is filled, with the values.
     pub fn new(p: &[Wide; DEGREE + 1], bits: u32, runs: usize) -> Tables {
-        let half = 1i64 << (bits - 1);
+        let half = (1i64 << bits) / 2;
         let q = shift(p, half);
         let mut a = [Wide::ZERO; DEGREE + 1];
         let mut b = q;
@@ -75,7 +77,9 @@ impl Tables {
             degree: 0,
         };
         let mut lost = [0.0; DEGREE + 1];
-        for (i, (start, g)) in [(0, b), (4, a)].into_iter().enumerate() {
+        let described = if bits == 0 { 1 } else { 2 };
+        let both = [(0, b), (VALUES, a)].into_iter().take(described);
+        for (i, (start, g)) in both.enumerate() {
             let mut g = g;
             for m in 0..4 - i {
                 let n = over_runs(&g);
@@ -102,8 +106,8 @@ impl Tables {
         t
     }
 
-    /// Starting values of runs, each run's seven a column: `out[value][run]`.
-    pub fn starts(&self, out: &mut [Vec<u64>; STARTS], runs: usize) {
+    /// Starting values of runs, each run's a column: `out[value][run]`, all seven or the first few.
+    pub fn starts<const N: usize>(&self, out: &mut [Vec<u64>; N], runs: usize) {
         for (d, out) in self.d.iter().zip(out) {
             out.clear();
             let mut d = *d;

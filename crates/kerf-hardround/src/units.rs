@@ -1,26 +1,17 @@
 //! A range in units of work, and threads that do them.
 use crate::confirm::{ConfirmedValue, NoValue, value};
-use crate::format::{BinadeGrid, BinaryFormat, RangeError, grids};
+use crate::cost::CoreSeconds;
+use crate::format::{BinadeGrid, BinaryFormat, RangeError, grids, parse};
 use crate::function::ElementaryFunction;
-use crate::leaf::{LARGEST, Query};
-use crate::plan::BlockPlan;
-use crate::poly::{BlockPolynomial, block, uniform};
-use crate::rotate;
+use crate::leaf::Query;
 use crate::search::Scratch;
+use crate::split::{PlannedPart, plan};
+use crate::symmetry::domain;
+use crate::unit_record::Header;
 use rug::Float;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-
-/// Arguments of a unit that is walked or evaluated, so that one takes a second at most.
-const WALKED: u64 = 1 << 27;
-const EVALUATED: u64 = 1 << 18;
-/// Arguments of a unit that is visited by turns, which takes a second too.
-const TURNED: u64 = 1 << 25;
-/// A part whose arguments are all alike is one unit.
-const UNIFORM: u64 = 1 << 60;
-/// Intervals of a unit that is tested.
-const INTERVALS: u64 = 1 << 19;
 
 /// Why a search cannot be made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -45,16 +36,15 @@ pub enum QueryError {
 /// A part of a binade that is divided into equal units.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    grid: BinadeGrid,
-    /// Arguments of a unit; units lie at multiples of it.
-    unit: u64,
+    plan: PlannedPart,
     /// Units before this part.
     before: u64,
 }
 
 impl Part {
     fn units(&self) -> u64 {
-        (self.grid.end - 1) / self.unit - self.grid.first / self.unit + 1
+        let PlannedPart { grid, unit, .. } = self.plan;
+        (grid.end - 1) / unit - grid.first / unit + 1
     }
 }
 
@@ -62,6 +52,8 @@ impl Part {
 #[derive(Debug, Clone)]
 pub struct Units {
     parts: Vec<Part>,
+    /// First units of groups, each a line of the certificate.
+    groups: Vec<u64>,
     /// Whether zero is in the range; it is not part of any unit.
     pub zero: bool,
 }
@@ -120,19 +112,39 @@ impl Units {
 
     fn from_grids(q: &Query, parts: &[BinadeGrid], zero: bool) -> Units {
         let mut before = 0;
-        let parts = parts.iter().flat_map(|g| peel(q, g)).map(|grid| {
-            let part = Part {
-                grid,
-                unit: unit(q, &grid),
-                before,
-            };
+        let parts = parts.iter().flat_map(|g| plan(q, g)).map(|plan| {
+            let part = Part { plan, before };
             before += part.units();
             part
         });
+        let parts: Vec<Part> = parts.collect();
         Units {
-            parts: parts.collect(),
+            groups: groups(&parts),
+            parts,
             zero,
         }
+    }
+
+    /// The whole domain, without what follows from exact symmetries.
+    pub fn domain(q: &Query) -> Units {
+        let all = domain(q.function, q.format);
+        Units::from_grids(q, &all.searched, q.function.has(0.0))
+    }
+
+    /// The units of a certificate's header.
+    pub fn from_header(header: &Header, q: &Query) -> Result<Units, QueryError> {
+        match (header.all, parse(&header.from), parse(&header.to)) {
+            (true, ..) => Ok(Units::domain(q)),
+            (false, Some(from), Some(to)) => Units::new(q, from, to),
+            _ => Err(RangeError::NotInFormat(header.from.clone(), q.format.name).into()),
+        }
+    }
+
+    /// Numbers of the units that are a line of the certificate together with a unit.
+    pub fn group(&self, i: u64) -> Range<u64> {
+        let next = self.groups.partition_point(|first| *first <= i);
+        let first = next.checked_sub(1).map_or(0, |n| self.groups[n]);
+        first..self.groups.get(next).copied().unwrap_or_else(|| self.len())
     }
 
     /// The value at zero, where that is in the range: exact for all functions but the arc cosine.
@@ -150,86 +162,89 @@ impl Units {
     }
     /// Number of arguments.
     pub fn arguments(&self) -> u128 {
-        self.parts.iter().map(|p| u128::from(p.grid.len())).sum()
+        let all = self.parts.iter().map(|p| p.plan.grid.len());
+        all.map(u128::from).sum()
     }
     /// Number of arguments in parts where not all are alike.
     pub fn searched(&self) -> u128 {
-        let parts = self.parts.iter().filter(|p| p.unit != UNIFORM);
-        parts.map(|p| u128::from(p.grid.len())).sum()
+        let parts = self.parts.iter().filter(|p| !p.plan.uniform);
+        parts.map(|p| u128::from(p.plan.grid.len())).sum()
     }
-    /// Arguments in parts that are evaluated one by one or nearly so, for lack of a smooth description.
-    pub fn slow(&self) -> u128 {
-        let slow = self.parts.iter().filter(|p| p.unit <= EVALUATED);
-        slow.map(|p| u128::from(p.grid.len())).sum()
+    /// What all units take.
+    pub fn cost(&self) -> CoreSeconds {
+        let each = |p: &Part| p.plan.each.times(p.plan.grid.len() as f64);
+        let all = self.parts.iter().map(each);
+        all.fold(CoreSeconds::default(), CoreSeconds::plus)
     }
-    /// Arguments in parts of sine, cosine and tangent that are visited one by one, at tens of nanoseconds each.
-    pub fn turned(&self) -> u128 {
-        let turned = self.parts.iter().filter(|p| p.unit == TURNED);
-        turned.map(|p| u128::from(p.grid.len())).sum()
+    /// The parts, each with the arguments of its units and what it takes.
+    pub fn parts(&self) -> impl Iterator<Item = (BinadeGrid, u64, CoreSeconds)> {
+        self.parts.iter().map(|p| {
+            let cost = p.plan.each.times(p.plan.grid.len() as f64);
+            (p.plan.grid, p.plan.unit, cost)
+        })
+    }
+    /// The part that takes longest, and what it takes: where a range is too much.
+    pub fn costliest(&self) -> Option<(BinadeGrid, CoreSeconds)> {
+        let all = self.parts().map(|(grid, _, cost)| (grid, cost));
+        all.max_by(|a, b| a.1.total().total_cmp(&b.1.total()))
+    }
+    /// The part that a unit is of.
+    fn part(&self, i: u64) -> Option<&Part> {
+        let after = self.parts.partition_point(|p| p.before <= i);
+        let part = &self.parts[after.checked_sub(1)?];
+        (i - part.before < part.units()).then_some(part)
     }
     /// A unit.
     pub fn get(&self, i: u64) -> Option<BinadeGrid> {
-        let part = self
-            .parts
-            .partition_point(|p| p.before <= i)
-            .checked_sub(1)?;
-        let part = &self.parts[part];
+        let part = self.part(i)?;
+        let PlannedPart { grid, unit, .. } = part.plan;
+        let at = |k: u64| (grid.first / unit + k) * unit;
         let number = i - part.before;
-        let at = |k: u64| (part.grid.first / part.unit + k) * part.unit;
-        (number < part.units()).then(|| {
-            part.grid.part(
-                at(number).max(part.grid.first),
-                at(number + 1).min(part.grid.end),
-            )
-        })
+        Some(grid.part(at(number).max(grid.first), at(number + 1).min(grid.end)))
+    }
+    /// What a unit takes.
+    pub fn cost_of(&self, i: u64) -> CoreSeconds {
+        let (Some(part), Some(grid)) = (self.part(i), self.get(i)) else {
+            return CoreSeconds::default();
+        };
+        part.plan.each.times(grid.len() as f64)
     }
 }
 
-/// Takes off the first or last argument where the others are all alike without it: next to zero, results of
-/// many functions are just below or above the argument, so those of powers of two lie in another binade.
-fn peel(q: &Query, grid: &BinadeGrid) -> Vec<BinadeGrid> {
-    let alike =
-        |g: &BinadeGrid| !g.is_empty() && uniform(q.function, q.format, g, q.eps()).is_some();
-    if grid.len() < 3 || alike(grid) {
-        return vec![*grid];
-    }
-    for at in [grid.first + 1, grid.end - 1] {
-        let parts = [grid.part(grid.first, at), grid.part(at, grid.end)];
-        if parts.iter().any(|p| p.len() > 1 && alike(p)) {
-            return parts.to_vec();
+/// Lines of the certificate that a binade has, at most, but for one.
+const LINES: f64 = 100.0;
+
+/// Units of a binade in groups of about equal cost.
+fn groups(parts: &[Part]) -> Vec<u64> {
+    let cost = |p: &Part| p.plan.each.total() * p.plan.grid.len() as f64;
+    let mut starts = Vec::new();
+    let same = |a: &Part, b: &Part| {
+        let key = |p: &Part| (p.plan.grid.negative, p.plan.grid.exponent);
+        key(a) == key(b)
+    };
+    for binade in parts.chunk_by(same) {
+        let least = binade.iter().map(cost).sum::<f64>() / LINES;
+        starts.push(binade[0].before);
+        let mut sum = 0.0;
+        for part in binade {
+            let each = cost(part) / part.units() as f64;
+            let mut at = 0;
+            while at < part.units() {
+                // As many as the group lacks.
+                let lacking = ((least - sum) / each).ceil().max(1.0);
+                let many = (lacking.min(u64::MAX as f64) as u64).min(part.units() - at);
+                at += many;
+                sum += each * many as f64;
+                let last = part.before + at;
+                let end = binade.last().map_or(last, |p| p.before + p.units());
+                if sum >= least && last < end {
+                    starts.push(last);
+                    sum = 0.0;
+                }
+            }
         }
     }
-    vec![*grid]
-}
-
-/// Arguments of a unit, by how the middle of the part is searched.
-fn unit(q: &Query, grid: &BinadeGrid) -> u64 {
-    if uniform(q.function, q.format, grid, q.eps()).is_some() {
-        return UNIFORM;
-    }
-    if rotate::serves(q.function, grid) {
-        return TURNED;
-    }
-    let middle = grid.first + grid.len() / 2;
-    let probe = |length: u64| {
-        let first = middle.saturating_sub(length / 2).max(grid.first);
-        grid.part(first, (first + length).min(grid.end))
-    };
-    let long = probe(1 << 32);
-    if let BlockPolynomial::Smooth(poly) = block(q.function, q.format, &long)
-        && let Some(plan) = BlockPlan::new(&poly, q.eps(), 1 << 36)
-    {
-        return (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST);
-    }
-    match block(q.function, q.format, &probe(1 << 12)) {
-        BlockPolynomial::Smooth(poly) => match BlockPlan::new(&poly, q.eps(), 1 << 36) {
-            Some(plan) => (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST),
-            None => WALKED,
-        },
-        BlockPolynomial::Overflow | BlockPolynomial::Underflow => LARGEST,
-        BlockPolynomial::Coarse if q.function.beyond(grid.value(middle)).is_some() => UNIFORM,
-        BlockPolynomial::Coarse => EVALUATED,
-    }
+    starts
 }
 
 /// Does the units of a range of numbers on several threads, those for which `wanted` says so, and hands results

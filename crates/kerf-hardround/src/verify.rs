@@ -1,16 +1,18 @@
 //! A certificate checked on another way: MPFR at single arguments, chords instead of tangents, the test in
 //! integers, and enclosures of what is said to be uniform. Nothing of the search's polynomials, tables or vectors is used.
-use crate::certificate::{CertificateRecord, Header, UnitRecord};
+use crate::certificate::{CertificateRecord, Header, Written};
 use crate::confirm::value;
 use crate::format::{BinadeGrid, hex, parse};
+use crate::group::{GroupRecord, PiecesDigest};
 use crate::interval::MpfrInterval;
-use crate::leaf::{Piece, PieceMethod, Query};
+use crate::leaf::{Piece, PieceMethod, Query, describe};
 use crate::lsg::least;
 use crate::plan::SPLITS;
+use crate::unit_set::UnitSet;
 use crate::units::{Units, expected};
 use rug::float::Round;
 use rug::{Float, Integer};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Bits of values: 53 before the point, and enough behind it.
 const PRECISION: u32 = 256;
@@ -18,6 +20,11 @@ const PRECISION: u32 = 256;
 const TRIED: u64 = 32;
 /// How often a piece that is said to be uniform is divided until an enclosure tells.
 const DIVIDED: u32 = 12;
+
+/// Largest departure of F from a chord of a visited piece, and lengths of such chords.
+const FARTHEST: f64 = 1.0 / 64.0;
+const LONGEST: f64 = 65536.0;
+const SHORTEST: f64 = 8.0;
 
 /// What was checked, and what is wrong.
 #[derive(Debug, Clone, Default)]
@@ -62,12 +69,12 @@ impl Places {
 pub fn verify(record: &CertificateRecord, samples: u64, seed: u64) -> CertificateVerdict {
     let mut v = CertificateVerdict::default();
     let h = &record.header;
-    let Some((q, from, to)) = h.query() else {
+    let Some((q, ..)) = h.query() else {
         v.mistakes
             .push("the header names an unknown function, format or number".into());
         return v;
     };
-    let units = match Units::new(&q, from, to) {
+    let units = match Units::from_header(h, &q) {
         Ok(u) => u,
         Err(e) => {
             v.mistakes.push(e.to_string());
@@ -81,25 +88,21 @@ pub fn verify(record: &CertificateRecord, samples: u64, seed: u64) -> Certificat
             h.units
         ));
     }
-    let mut seen = BTreeMap::new();
+    let mut seen = UnitSet::default();
     let mut places = Places(seed);
-    for u in &record.units {
-        match units.get(u.unit) {
-            Some(grid) if grid.len() == u.length && hex(grid.value(grid.first)) == u.first => {
-                match seen.insert(u.unit, &u.hash) {
-                    None => unit(&q, &grid, u, samples, &mut places, &mut v),
-                    Some(hash) if *hash == u.hash => {}
-                    Some(_) => v
-                        .mistakes
-                        .push(format!("unit {} is there twice, and differs", u.unit)),
-                }
-            }
-            _ => v
-                .mistakes
-                .push(format!("unit {} is not of this range", u.unit)),
+    for g in &record.groups {
+        let range = g.range();
+        if range.is_empty() || range.end > units.len() {
+            v.mistakes
+                .push(format!("{} are not of this range", numbers(g)));
+        } else if seen.count_in(&range) > 0 {
+            v.mistakes.push(format!("{} are there twice", numbers(g)));
+        } else {
+            group(&q, &units, g, (samples, &mut places), &mut v);
+            seen.insert(range);
         }
     }
-    v.units = seen.len() as u64;
+    v.units = seen.len();
     v.missing = units.len().saturating_sub(v.units);
     if v.missing > 0 {
         v.mistakes.push(format!(
@@ -112,112 +115,121 @@ pub fn verify(record: &CertificateRecord, samples: u64, seed: u64) -> Certificat
     v
 }
 
-/// Whether the number of cases is one that chance would give.
-fn deviation(h: &Header, record: &CertificateRecord, v: &mut CertificateVerdict) {
-    let tested: u128 = record
-        .units
-        .iter()
-        .flat_map(|u| &u.pieces)
-        .filter(|p| matches!(p.method, PieceMethod::Test { .. }))
-        .map(|p| u128::from(p.length))
-        .sum();
-    v.expected = expected(tested, h.bits);
+/// The units of a group, in words.
+fn numbers(g: &GroupRecord) -> String {
+    format!("units {} to {}", g.unit, g.range().end.saturating_sub(1))
 }
 
-/// Whether the counts of a unit fit each other and its pieces.
-fn counts(u: &UnitRecord, v: &mut CertificateVerdict) {
-    let c = &u.counts;
+/// How many cases chance would give where arguments were searched.
+fn deviation(h: &Header, record: &CertificateRecord, v: &mut CertificateVerdict) {
+    let searched = |g: &GroupRecord| {
+        let of = |name: &str| u128::from(g.methods.get(name).copied().unwrap_or(0));
+        of("test") + of("walk")
+    };
+    v.expected = expected(record.groups.iter().map(searched).sum(), h.bits);
+}
+
+/// Whether the counts of a group fit each other and its tests, and the bounds of the tests what they have to be.
+fn counts(g: &GroupRecord, v: &mut CertificateVerdict) {
+    let c = &g.counts;
     let parts = SPLITS
         .iter()
         .enumerate()
         .all(|(l, n)| c.failed[l].checked_mul(*n) == Some(c.tested[l + 1]));
     let failed = c.failed.iter().zip(c.tested).all(|(f, t)| *f <= t);
-    let test = |p: &Piece| match p.method {
-        PieceMethod::Test { n, .. } => Some((p.length, n)),
-        _ => None,
-    };
-    let length: u128 = u
-        .pieces
-        .iter()
-        .filter_map(test)
-        .map(|t| u128::from(t.0))
-        .sum();
-    let longest = u.pieces.iter().filter_map(test).map(|t| t.1).max();
-    let reached = u128::from(c.tested[0]) * u128::from(longest.unwrap_or(0))
+    let tested = g.methods.get("test").copied().unwrap_or(0);
+    let longest = g.tests.iter().map(|t| t.n).max().unwrap_or(0);
+    let reached = u128::from(c.tested[0]) * u128::from(longest)
         + u128::from(c.walked)
         + u128::from(c.evaluated);
-    if !parts || !failed || reached < length {
+    if !parts || !failed || reached < u128::from(tested) {
         v.mistakes.push(format!(
-            "unit {}: the counts of the phases do not fit each other",
-            u.unit
+            "{}: the counts of the phases do not fit each other",
+            numbers(g)
+        ));
+    }
+    // NaN is wrong too.
+    if !g.tests.iter().all(|t| t.margin >= 1.0) {
+        v.mistakes.push(format!(
+            "{}: a bound of the test is less than it has to be",
+            numbers(g)
         ));
     }
 }
 
-fn unit(
+/// Whether a case is what its line says; gives its argument's bits.
+fn case(q: &Query, line: &str, v: &mut CertificateVerdict) -> Option<u64> {
+    v.cases += 1;
+    let written = Written::from_line(line);
+    let x = written.as_ref().and_then(|c| parse(&c.x));
+    let place = x.and_then(|x| Some((x, q.format.split(x)?)));
+    let Some((c, (x, (m, exponent)))) = written.as_ref().zip(place) else {
+        v.mistakes.push(format!("{line:?} is not a case"));
+        return None;
+    };
+    let grid = BinadeGrid {
+        negative: x < 0.0,
+        exponent,
+        first: m,
+        end: m + 1,
+    };
+    let again = value(q.function, q.format, &grid.float(m, 64));
+    let right = again.is_ok_and(|w| {
+        w.k == Some(c.k)
+            && c.k >= q.bits
+            && u8::from(w.ones) == c.repeated
+            && u8::from(w.round_bit) == c.round_bit
+            && w.exponent == c.binade
+    });
+    if !right {
+        v.mistakes
+            .push(format!("{} is not the case that its line says", c.x));
+    }
+    Some(x.to_bits())
+}
+
+fn group(
     q: &Query,
-    grid: &BinadeGrid,
-    u: &UnitRecord,
-    samples: u64,
-    places: &mut Places,
+    units: &Units,
+    g: &GroupRecord,
+    (samples, places): (u64, &mut Places),
     v: &mut CertificateVerdict,
 ) {
-    counts(u, v);
-    let mut at = grid.first;
-    let known: BTreeSet<u64> = u
-        .cases
-        .iter()
-        .filter_map(|c| parse(&c.x).map(f64::to_bits))
-        .collect();
-    for c in &u.cases {
-        v.cases += 1;
-        let place = parse(&c.x).and_then(|x| q.format.split(x));
-        let inside =
-            place.filter(|(m, e)| *e == grid.exponent && (grid.first..grid.end).contains(m));
-        let Some((m, _)) = inside else {
-            v.mistakes
-                .push(format!("{} is not in unit {}", c.x, u.unit));
-            continue;
+    counts(g, v);
+    let cases = g.cases.iter().filter_map(|line| case(q, line, v));
+    let known: BTreeSet<u64> = cases.collect();
+    if known.len() != g.cases.len() {
+        v.mistakes.push(format!("{} list a case twice", numbers(g)));
+    }
+    let (mut length, mut inside) = (0, 0);
+    let mut digest = PiecesDigest::default();
+    for grid in g.range().map_while(|i| units.get(i)) {
+        length += grid.len();
+        let ends = [grid.value(grid.first).abs(), grid.value(grid.end - 1).abs()];
+        let negative = grid.negative;
+        let here = |x: &&u64| {
+            let x = f64::from_bits(**x);
+            (x < 0.0) == negative && (ends[0]..=ends[1]).contains(&x.abs())
         };
-        let again = value(q.function, q.format, &grid.float(m, 64));
-        let right = again.is_ok_and(|w| {
-            w.k == Some(c.k)
-                && c.k >= q.bits
-                && u8::from(w.ones) == c.repeated
-                && u8::from(w.round_bit) == c.round_bit
-                && w.exponent == c.binade
-        });
-        if !right {
-            v.mistakes
-                .push(format!("{} is not the case that unit {} says", c.x, u.unit));
+        inside += known.iter().filter(here).count();
+        let pieces = describe(q, &grid);
+        digest.add(&pieces);
+        for p in &pieces {
+            let part = grid.part(p.first, p.first + p.length);
+            piece(q, &part, p, &known, (samples, places), v);
         }
     }
-    if known.len() != u.cases.len() {
-        v.mistakes
-            .push(format!("unit {} lists a case twice", u.unit));
+    let mut wrong = |what: &str| v.mistakes.push(format!("{}: {what}", numbers(g)));
+    if inside != known.len() {
+        wrong("a case is not among their arguments");
     }
-    for p in &u.pieces {
-        if p.first != at {
-            v.mistakes.push(format!(
-                "unit {}: arguments from {} on are left out",
-                u.unit,
-                hex(grid.value(at))
-            ));
-        }
-        at = p.first.saturating_add(p.length);
-        if p.length == 0 || at > grid.end {
-            v.mistakes
-                .push(format!("unit {}: a piece leaves it", u.unit));
-            return;
-        }
-        piece(q, &grid.part(p.first, at), p, &known, samples, places, v);
+    if length != g.length
+        || units.get(g.unit).map(|u| hex(u.value(u.first))) != Some(g.first.clone())
+    {
+        wrong("arguments are left out, or are not theirs");
     }
-    if at != grid.end {
-        v.mistakes.push(format!(
-            "unit {}: arguments from {} on are left out",
-            u.unit,
-            hex(grid.value(at))
-        ));
+    if digest.text() != g.pieces {
+        wrong("the pieces with their bounds of F'' are not those that the function has there");
     }
 }
 
@@ -226,30 +238,17 @@ fn piece(
     grid: &BinadeGrid,
     p: &Piece,
     known: &BTreeSet<u64>,
-    samples: u64,
-    places: &mut Places,
+    (samples, places): (u64, &mut Places),
     v: &mut CertificateVerdict,
 ) {
-    if let PieceMethod::Test { n, r, s, d } = p.method {
+    if p.method == PieceMethod::Walk {
         let (low, high) = (grid.value(grid.first).abs(), grid.value(grid.end - 1).abs());
         let inside = |x: &&u64| (low..=high).contains(&f64::from_bits(**x).abs());
         v.tested_cases += known.iter().filter(inside).count() as u64;
-        if n == 0 {
-            v.mistakes
-                .push("a test on intervals of no arguments".into());
-            return;
+        if let Some(n) = chord(p) {
+            curvature(q, grid, p, places, v);
+            return stretches(q, grid, p, n, known, (samples, places), v);
         }
-        bounds(q, grid, p, (n, r, s, d), places, v);
-        let length = n.min(grid.len());
-        let all = grid.len().div_ceil(length);
-        for i in 0..samples.min(all) {
-            let first = match samples >= all {
-                true => (grid.first + i * length).min(grid.end - length),
-                false => grid.first + places.below(grid.len() - length + 1),
-            };
-            stretch(q, &grid.part(first, first + length), p, known, v);
-        }
-        return;
     }
     if matches!(p.method, PieceMethod::AllHard | PieceMethod::NoneHard)
         && q.function.beyond(grid.value(grid.first)).is_none()
@@ -264,8 +263,30 @@ fn piece(
             ));
         }
     }
-    for _ in 0..TRIED.min(grid.len()) {
-        let m = grid.first + places.below(grid.len());
+    single_values(q, grid, p, known, (samples, places), v);
+}
+
+/// Tries single arguments; all of a piece where so much is asked for and nothing else proves it.
+fn single_values(
+    q: &Query,
+    grid: &BinadeGrid,
+    p: &Piece,
+    known: &BTreeSet<u64>,
+    (samples, places): (u64, &mut Places),
+    v: &mut CertificateVerdict,
+) {
+    let proven = !matches!(p.method, PieceMethod::Walk | PieceMethod::Evaluate);
+    let all = samples >= grid.len() && !proven;
+    let tried = if all {
+        grid.len()
+    } else {
+        TRIED.min(grid.len())
+    };
+    for i in 0..tried {
+        let m = match all {
+            true => grid.first + i,
+            false => grid.first + places.below(grid.len()),
+        };
         v.evaluated += 1;
         let hard = value(q.function, q.format, &grid.float(m, 64));
         let listed = known.contains(&grid.value(m).to_bits());
@@ -286,6 +307,35 @@ fn piece(
             ));
         }
     }
+}
+
+/// Searches stretches of n arguments of a piece again: so many at random, or one after the other where they cover it.
+fn stretches(
+    q: &Query,
+    grid: &BinadeGrid,
+    p: &Piece,
+    n: u64,
+    known: &BTreeSet<u64>,
+    (samples, places): (u64, &mut Places),
+    v: &mut CertificateVerdict,
+) {
+    let length = n.min(grid.len());
+    let all = grid.len().div_ceil(length);
+    for i in 0..samples.min(all) {
+        let first = match samples >= all {
+            true => (grid.first + i * length).min(grid.end - length),
+            false => grid.first + places.below(grid.len() - length + 1),
+        };
+        stretch(q, &grid.part(first, first + length), p, known, v);
+    }
+}
+
+/// Arguments of a chord from which a visited piece departs little; none where that is too few.
+fn chord(p: &Piece) -> Option<u64> {
+    let (low, high) = p.second?;
+    let bend = low.abs().max(high.abs());
+    let n = (8.0 * FARTHEST / bend).sqrt().min(LONGEST);
+    (n >= SHORTEST).then_some(n as u64)
 }
 
 /// Whether F comes within eps of an integer at all arguments (true) or at none (false), divided until enclosures tell.
@@ -357,13 +407,11 @@ fn half_units(q: &Query, grid: &BinadeGrid, m: u64) -> Option<(Float, i32)> {
     Some((y.abs() << (1 - ulp), ulp))
 }
 
-/// Whether the bounds fit each other, and hold where F'' is tried: a second difference is a value of F''
-/// somewhere between.
-fn bounds(
+/// Whether the bounds of F'' hold where it is tried: a second difference is a value of F'' somewhere between.
+fn curvature(
     q: &Query,
     grid: &BinadeGrid,
     p: &Piece,
-    (n, r, s, d): (u64, f64, f64, f64),
     places: &mut Places,
     v: &mut CertificateVerdict,
 ) {
@@ -373,19 +421,7 @@ fn bounds(
             hex(grid.value(grid.first))
         ));
     };
-    let Some((low, high)) = p.second else {
-        return wrong("no bounds of the second derivative");
-    };
-    let square = (n as f64).powi(2) / 8.0;
-    if r < (high.max(0.0) - low.min(0.0)) * square {
-        wrong("R is less than the second derivative says");
-    }
-    if d < 2.0 * q.eps() + r + s {
-        wrong("d is less than 2 eps + R + s");
-    }
-    if s < 2.0 * (n as f64 + 1.0) * 2f64.powi(-52) {
-        wrong("s is less than what truncation costs");
-    }
+    let Some((low, high)) = p.second else { return };
     let h = (grid.len() / 8).min(1 << 24);
     for _ in 0..4 {
         if h == 0 {

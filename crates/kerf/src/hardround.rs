@@ -38,7 +38,8 @@ enum Command {
 #[derive(clap::Args)]
 struct SearchArgs {
     /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh,
-    /// tanh, cbrt, sqrt, rsqrt; x^3 and other integer powers as x^N.
+    /// tanh, cbrt, sqrt, rsqrt, asinh, acosh, atanh, erf, erfc, exp2m1, exp10m1, log2p1, log10p1, sinpi, cospi, tanpi,
+    /// asinpi, acospi, atanpi; x^3 and other integer powers as x^N, roots as rootn:N.
     function: String,
     /// Start of the range, such as 1, 0.75 or 0x1.8p-3.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
@@ -46,7 +47,13 @@ struct SearchArgs {
     /// End of the range, not in it.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
     to: Option<f64>,
-    /// Identical bits after the round bit, at least.
+    /// The whole domain; binades whose cases follow exactly from those of others are left out, and named.
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    all: bool,
+    /// Stop after this time, such as 9m, 2h or 30s; --resume goes on.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    max_time: Option<f64>,
+    /// Identical bits after the round bit, at least. With --all by default as many as give no more than 10^5 cases.
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=200))]
     bits: Option<u32>,
     /// Format of arguments and results: binary64; binary32, bfloat16 and binary16 visit every argument,
@@ -88,6 +95,20 @@ fn parse_number(s: &str) -> Result<f64, ArgumentError> {
     parse(s).ok_or_else(|| ArgumentError::expected(expected))
 }
 
+/// Seconds of a time such as 9m, 2h, 30s or 30.
+fn parse_time(s: &str) -> Result<f64, ArgumentError> {
+    let (number, unit) = match s.char_indices().next_back() {
+        Some((i, 's')) => (&s[..i], 1.0),
+        Some((i, 'm')) => (&s[..i], 60.0),
+        Some((i, 'h')) => (&s[..i], 3600.0),
+        _ => (s, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().map(|n| n * unit);
+    seconds
+        .filter(|t| (1e-3..1e9).contains(t))
+        .ok_or_else(|| ArgumentError::expected("a time such as 9m, 2h or 30s"))
+}
+
 fn parse_format(s: &str) -> Result<Number, ArgumentError> {
     let names = FORMATS.map(|f| f.name).join(", ");
     Number::find(s).ok_or_else(|| ArgumentError::expected(format!("one of {names}")))
@@ -113,7 +134,7 @@ fn find(name: &str) -> Result<ElementaryFunction, Failure> {
     Err(match suggest::did_you_mean(&lower, names) {
         Some(help) => f.help(help),
         None => f.help(format!(
-            "known are {}, and x^N for integers N from -{LARGEST_POWER} to {LARGEST_POWER} except 0 and 1",
+            "known are {}, and x^N and rootn:N for integers N from -{LARGEST_POWER} to {LARGEST_POWER} except 0 and 1",
             FUNCTIONS.map(|f| f.0).join(", ")
         )),
     })

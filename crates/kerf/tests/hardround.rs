@@ -116,19 +116,72 @@ fn goes_on_where_it_was_cut_off() {
         ]))
     };
     assert_eq!(verify().code, Some(1));
-    std::fs::write(
-        f.path("a.wc.cert"),
-        cert.replacen("\"k\":34", "\"k\":35", 1),
-    )
-    .expect("written");
+    std::fs::write(f.path("a.wc.cert"), cert.replacen(" 34 ", " 35 ", 1)).expect("written");
     let said = verify();
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("hash"), "{}", said.err);
 }
 
+/// The whole domain in pieces of time: it stops, says so, and goes on where it was.
+#[test]
+fn the_whole_domain_in_parts() {
+    let f = Folder::new();
+    let file = f.path("sqrt.wc");
+    let name = file.to_str().expect("a name");
+    let run = |more: &[&str]| {
+        let args = [
+            "hardround",
+            "sqrt",
+            "--all",
+            "--max-time",
+            "2s",
+            "--out",
+            name,
+        ];
+        call(kerf([&args, more].concat()))
+    };
+    let first = run(&[]);
+    assert_eq!(first.code, Some(1), "{}", first.err);
+    assert!(first.out.contains("not finished"), "{}", first.out);
+    assert!(!file.exists());
+    let cert = || text(&f.path("sqrt.wc.cert"));
+    let lines = cert().lines().count();
+    assert!(lines > 1);
+    let second = run(&["--resume"]);
+    assert_eq!(second.code, Some(1), "{}", second.err);
+    assert!(second.err.contains("are there already"), "{}", second.err);
+    assert!(cert().lines().count() > lines, "{}", cert());
+    // As many bits as give at most 10^5 cases among 2 binades.
+    assert!(
+        cert().starts_with("{\"schema\":\"kerf.hardround-certificate/2\",\"function\":\"sqrt\"")
+    );
+    assert!(cert().contains("\"bits\":38,"), "{}", cert());
+    // What is there is right, and what is not is said.
+    let said = call(kerf([
+        "hardround",
+        "verify",
+        f.path("sqrt.wc.cert").to_str().expect("a name"),
+    ]));
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("units are missing"), "{}", said.out);
+    assert_eq!(said.out.matches("\n  ").count(), 1, "{}", said.out);
+    let both = call(kerf([
+        "hardround",
+        "exp",
+        "--all",
+        "--from",
+        "1",
+        "--to",
+        "2",
+    ]));
+    assert_eq!(both.code, Some(2));
+    let never = call(kerf(["hardround", "exp", "--all", "--max-time", "soon"]));
+    assert!(never.err.contains("9m"), "{}", never.err);
+}
+
 #[test]
 fn bad_input_is_named() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (
             &["exq", "--from", "1", "--to", "2", "--bits", "40"],
             "did you mean `exp`",
@@ -161,6 +214,10 @@ fn bad_input_is_named() {
             &["sin", "--from", "1e22", "--to", "1.1e22", "--bits", "60"],
             "one by one",
         ),
+        (
+            &["cos", "--from", "1e7", "--to", "1.1e7", "--bits", "50"],
+            "would take about",
+        ),
         (&["exp", "--from", "1", "--to", "2"], "--bits"),
         (
             &[
@@ -181,6 +238,29 @@ fn bad_input_is_named() {
         assert!(said.err.contains(expected), "{args:?}: {}", said.err);
         assert!(said.out.is_empty());
     }
+}
+
+/// 3 is where the results of exp2 change their binade, in the middle of [2, 4): the range is searched like others.
+#[test]
+fn a_change_of_binade_in_the_middle() {
+    let args = [
+        "hardround",
+        "exp2",
+        "--from",
+        "0x1.7ffffp+1",
+        "--to",
+        "0x1.80001p+1",
+    ];
+    let args = [&args, ["--bits", "34", "--format", "json"].as_slice()].concat();
+    let said = call(kerf(args));
+    said.succeeds();
+    let v: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(v["arguments"], 1u64 << 33);
+    assert_eq!(v["exact"], 1);
+    assert!(
+        v["counts"]["evaluated"].as_u64().expect("a number") < 1000,
+        "{v}"
+    );
 }
 
 #[test]

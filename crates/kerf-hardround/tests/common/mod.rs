@@ -19,24 +19,29 @@ impl Random {
     }
 }
 
-/// All functions, and some powers.
+/// All functions, and some powers and roots.
 pub fn functions() -> Vec<ElementaryFunction> {
     let named = FUNCTIONS.into_iter().map(|(_, f)| f);
     named
         .chain([-3, -1, 2, 3, 5, 10].map(ElementaryFunction::Power))
+        .chain([-5, -2, 4, 7].map(ElementaryFunction::Rootn))
         .collect()
 }
 
 /// Binades of arguments that make sense for a function: exponents of the leading bit.
 fn exponents(f: ElementaryFunction) -> (i32, i32) {
+    use ElementaryFunction::*;
     match f {
-        ElementaryFunction::Asin | ElementaryFunction::Acos => (-30, -1),
-        ElementaryFunction::Log1p | ElementaryFunction::Atan => (-30, 30),
-        ElementaryFunction::Exp | ElementaryFunction::Exp2 | ElementaryFunction::Expm1 => (-30, 8),
-        ElementaryFunction::Exp10 | ElementaryFunction::Sinh | ElementaryFunction::Cosh => (-30, 7),
-        ElementaryFunction::Sin | ElementaryFunction::Cos | ElementaryFunction::Tan => (-30, 12),
-        ElementaryFunction::Tanh => (-30, 3),
-        ElementaryFunction::Power(_) => (-20, 20),
+        Asin | Acos | Asinpi | Acospi | Atanh => (-30, -1),
+        Log1p | Log2p1 | Log10p1 | Atan | Atanpi => (-30, 30),
+        Exp | Exp2 | Expm1 | Exp2m1 => (-30, 8),
+        Exp10 | Exp10m1 | Sinh | Cosh => (-30, 7),
+        Sin | Cos | Tan | Sinpi | Cospi | Tanpi => (-30, 12),
+        Tanh => (-30, 3),
+        Erf => (-30, 2),
+        Erfc => (-30, 4),
+        Acosh => (0, 1000),
+        Power(_) => (-20, 20),
         _ => (-1000, 1000),
     }
 }

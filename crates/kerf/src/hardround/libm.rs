@@ -125,15 +125,28 @@ pub fn read(path: &Path) -> Result<List, Failure> {
     })
 }
 
+/// A function that libdevice has.
+fn provided(name: &str) -> Result<ElementaryFunction, Failure> {
+    let f = find(name)?;
+    match libm::is_there(f) {
+        true => Ok(f),
+        false => Err(Failure::new(format!("libdevice has no {}", f.name()))
+            .help("choose a function that CUDA has in double precision, such as exp or erfc")),
+    }
+}
+
 fn functions(a: &Args, list: Option<&List>) -> Result<Vec<ElementaryFunction>, Failure> {
     if !a.functions.is_empty() {
-        return a.functions.iter().map(|f| find(f)).collect();
+        return a.functions.iter().map(|f| provided(f)).collect();
     }
     match list {
-        None => Ok(FUNCTIONS.iter().map(|f| f.1).collect()),
+        None => {
+            let all = FUNCTIONS.iter().map(|f| f.1);
+            Ok(all.filter(|f| libm::is_there(*f)).collect())
+        }
         Some(List {
             function: Some(f), ..
-        }) => Ok(vec![find(f)?]),
+        }) => Ok(vec![provided(f)?]),
         Some(_) => Err(Failure::new("the list does not say whose arguments it has")
             .help("name the function: kerf hardround check-libm exp --list FILE")),
     }

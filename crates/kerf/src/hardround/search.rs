@@ -8,11 +8,13 @@ use crate::output::{Format, Style, note, say};
 use crate::progress;
 use kerf_cluster::{Team, TeamMember};
 use kerf_hardround::certificate::{Header, Written};
+use kerf_hardround::cost::{SearchMachine, VISITED_S};
 use kerf_hardround::finished::FinishedUnits;
-use kerf_hardround::format::RangeError;
+use kerf_hardround::format::{RangeError, hex};
 use kerf_hardround::journal::{Journal, JournalError};
 use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::search::Isa;
+use kerf_hardround::symmetry::domain;
 use kerf_hardround::units::{QueryError, Units, expected};
 use kerf_hardround_gpu::GpuError;
 use kerf_hardround_gpu::campaign::{Campaign, CampaignError, CampaignProgress};
@@ -26,13 +28,14 @@ pub const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 /// The same on a terminal, where the line is overwritten.
 const PROGRESS_LIVE: Duration = Duration::from_millis(500);
 
+/// Bits with which the whole domain is planned first, to know how many arguments have to be searched.
+const PLANNED_BITS: u32 = 46;
 /// Lists longer than this are asked about.
 const LONG_LIST: f64 = 1e5;
-/// Arguments that have to be evaluated one by one, beyond which is asked.
-const MANY: u128 = 1 << 28;
-/// The same for sine, cosine and tangent of large arguments, and what one takes.
-const MANY_TURNED: u128 = 1 << 34;
-const TURN_SECONDS: f64 = 30e-9;
+/// Searches that take longer than this, as far as can be said before, are asked about.
+const LONG_SEARCH_S: f64 = 2.0 * 3600.0;
+/// Those that take longer than this say so first.
+const WORTH_SAYING_S: f64 = 60.0;
 
 impl From<QueryError> for Failure {
     fn from(e: QueryError) -> Failure {
@@ -113,12 +116,12 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
 
 /// Works for another process.
 fn serve(a: &SearchArgs, member: &TeamMember) -> Result<(), Failure> {
-    let (query, from, to) = query(a)?;
-    let units = Units::new(&query, from, to)?;
-    let header = Header::new(&query, from, to, units.len(), device(a));
+    let asked = Asked::new(a)?;
+    let header = asked.header(device(a));
     let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(member.local_rank));
     let mut engine = SearchEngine::new(gpu, share(a, Some(member)))?;
-    Ok(spread::work(member, &mut engine, &query, &units, &header)?)
+    let Asked { query, units, .. } = &asked;
+    Ok(spread::work(member, &mut engine, query, units, &header)?)
 }
 
 /// Threads of each process: those asked for, or its share of the cores.
@@ -137,21 +140,66 @@ fn device(a: &SearchArgs) -> &'static str {
 }
 
 /// What is asked for, and where.
-fn query(a: &SearchArgs) -> Result<(Query, f64, f64), Failure> {
-    let function = find(&a.function)?;
-    let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
-        return Err(
-            Failure::new("--from, --to and --bits are needed for binary64")
-                .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"),
-        );
-    };
-    let query = Query {
-        function,
-        format: a.number,
-        bits,
-        isa: Some(a.vectors.unwrap_or_else(Isa::best)),
-    };
-    Ok((query, from, to))
+struct Asked {
+    query: Query,
+    /// None for the whole domain.
+    range: Option<(f64, f64)>,
+    units: Units,
+}
+
+impl Asked {
+    fn new(a: &SearchArgs) -> Result<Asked, Failure> {
+        let query = |bits| -> Result<Query, Failure> {
+            Ok(Query {
+                function: find(&a.function)?,
+                format: a.number,
+                bits,
+                isa: Some(a.vectors.unwrap_or_else(Isa::best)),
+            })
+        };
+        if a.all {
+            let first = query(a.bits.unwrap_or(PLANNED_BITS))?;
+            let units = Units::domain(&first);
+            let enough = |bits: &u32| expected(units.searched(), *bits) <= LONG_LIST;
+            let bits = a.bits.or_else(|| (1..=200).find(enough));
+            return Ok(match bits.filter(|b| *b != first.bits) {
+                Some(bits) => {
+                    let query = query(bits)?;
+                    let units = Units::domain(&query);
+                    Asked {
+                        query,
+                        range: None,
+                        units,
+                    }
+                }
+                None => Asked {
+                    query: first,
+                    range: None,
+                    units,
+                },
+            });
+        }
+        let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
+            return Err(
+                Failure::new("--from, --to and --bits, or --all, are needed for binary64")
+                    .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"),
+            );
+        };
+        let query = query(bits)?;
+        let units = Units::new(&query, from, to)?;
+        Ok(Asked {
+            query,
+            range: Some((from, to)),
+            units,
+        })
+    }
+
+    fn header(&self, device: &str) -> Header {
+        match self.range {
+            Some((from, to)) => Header::new(&self.query, from, to, self.units.len(), device),
+            None => Header::for_domain(&self.query, self.units.len(), device),
+        }
+    }
 }
 
 /// Says where processes share GPUs.
@@ -172,19 +220,17 @@ fn note_shared_gpus(team: &Team) {
 
 /// A line about how far a search is.
 fn progress_line(p: &CampaignProgress) -> String {
-    let part = p.finished_units as f64 / p.units as f64;
-    let each = p.elapsed_s / (p.finished_units - p.resumed_units).max(1) as f64;
     format!(
         "{}{:5.1} %, near {}: {} cases, {:.2e} arguments/s, about {} left",
         match progress::live() {
-            true => progress::bar(part),
+            true => progress::bar(p.share),
             false => String::new(),
         },
-        100.0 * part,
+        100.0 * p.share,
         p.near,
         p.cases,
         p.arguments as f64 / p.elapsed_s,
-        show::duration(each * (p.units - p.finished_units) as f64)
+        show::duration(p.left_s)
     )
 }
 
@@ -194,7 +240,7 @@ fn search_units(
     team: Option<Team>,
     query: &Query,
     campaign: &mut Campaign,
-) -> Result<(), Failure> {
+) -> Result<(), CampaignError> {
     let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
     match team {
         Some(team) => {
@@ -216,15 +262,20 @@ fn search_units(
 
 /// Searches, with others if there are any, and shows what was found.
 fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Result<i32, Failure> {
-    let (query, from, to) = query(a)?;
-    let units = Units::new(&query, from, to)?;
+    let asked = Asked::new(a)?;
+    let header = asked.header(device(a));
+    let Asked {
+        query,
+        range,
+        units,
+    } = asked;
     ask(a, &query, &units)?;
+    let machine = machine(a, &query, team.as_ref());
+    ask_about_time(a, &query, &units, machine)?;
     if let Some(out) = &a.out {
         show::check(out)?;
     }
-    let device = device(a);
-    let header = Header::new(&query, from, to, units.len(), device);
-    let (journal, finished) = match certificate(a)? {
+    let before = match certificate(a)? {
         Some(path) => {
             let (journal, finished) = Journal::open(&path, &header, a.resume)?;
             (Some(journal), finished)
@@ -242,7 +293,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             progress::status(&progress_line(p));
         }
     };
-    let mut campaign = Campaign::new(&header, &units, journal, finished, &mut tell);
+    let mut campaign = Campaign::new(&header, &units, machine, before, &mut tell);
     if campaign.resumed_units > 0 {
         note(&format!(
             "{} of {} units are there already",
@@ -250,8 +301,15 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             units.len()
         ));
     }
-    search_units(a, team, &query, &mut campaign)?;
+    campaign.until = a
+        .max_time
+        .map(|s| campaign.began + Duration::from_secs_f64(s));
+    let searched = search_units(a, team, &query, &mut campaign);
     campaign.close()?;
+    match searched {
+        Err(CampaignError::TimeOver) => return time_over(&campaign, &units),
+        other => other?,
+    }
     let zero = units.at_zero(&query);
     let at_zero = zero.and_then(Result::ok).filter(|v| v.k.is_some());
     let summary = Summary {
@@ -260,13 +318,16 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
             .map(|value| Written::new(&HardCase { x: 0.0, value })),
         zero_exact: units.zero && at_zero.is_none(),
         query,
-        from,
-        to,
+        range,
+        left_out: match range {
+            Some(_) => Vec::new(),
+            None => domain(query.function, query.format).left_out,
+        },
         zero: units.zero,
         seconds: campaign.began.elapsed().as_secs_f64(),
         opened: campaign.opened,
         done: campaign.finished,
-        device: device.into(),
+        device: device(a).into(),
     };
     if let Some(out) = &a.out {
         show::write(out, &summary)?;
@@ -277,6 +338,17 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         Format::Human => show::human(&summary, style),
     })?;
     Ok(0)
+}
+
+/// The time that was given is over: how far the search is, and how to go on. The list is not written.
+fn time_over(campaign: &Campaign, units: &Units) -> Result<i32, Failure> {
+    let done = campaign.finished.units.len();
+    say(&format!(
+        "not finished: {done} of {} units, {} cases so far; the same command with --resume goes on\n",
+        units.len(),
+        campaign.finished.cases.len()
+    ))?;
+    Ok(1)
 }
 
 /// Refuses what nobody can want without saying so.
@@ -290,24 +362,59 @@ fn ask(a: &SearchArgs, q: &Query, units: &Units) -> Result<(), Failure> {
         ))
         .help("raise --bits, or add --yes to list them all"));
     }
-    if units.slow() > MANY && !a.yes {
-        return Err(Failure::new(format!(
-            "{} varies too fast between neighbouring arguments for the search: about {:.1e} values would be computed one by one",
-            q.function.name(),
-            units.slow() as f64
-        ))
-        .help("choose smaller arguments or a shorter range, or add --yes"));
-    }
-    if units.turned() > MANY_TURNED && !a.yes {
-        let turned = units.turned() as f64;
-        return Err(Failure::new(format!(
-            "{} varies too fast between neighbouring arguments for the search: {turned:.1e} of them would be visited one by one, about {} of a core",
-            q.function.name(),
-            show::duration(turned * TURN_SECONDS)
-        ))
-        .help("choose smaller arguments or a shorter range, or add --yes"));
-    }
     Ok(())
+}
+
+/// What searches.
+fn machine(a: &SearchArgs, q: &Query, team: Option<&Team>) -> SearchMachine {
+    let workers = team.map_or(1, |t| t.workers.max(1));
+    let own = team.and_then(|t| t.own.as_ref());
+    SearchMachine {
+        threads: share(a, own) * own.map_or(1, |_| workers),
+        gpus: match a.device {
+            DeviceArg::Cuda => own.map_or_else(|| gpus(workers), |_| workers),
+            DeviceArg::Cpu => 0,
+        },
+        isa: q.isa.unwrap_or(Isa::Scalar),
+    }
+}
+
+/// Refuses a search that would take hours, with the reason, before anything is written. One that is resumed was begun
+/// knowingly.
+fn ask_about_time(
+    a: &SearchArgs,
+    q: &Query,
+    units: &Units,
+    machine: SearchMachine,
+) -> Result<(), Failure> {
+    let seconds = machine.seconds(units.cost());
+    let on = match machine.gpus {
+        0 => format!("{} threads", machine.threads),
+        1 => "one GPU".to_owned(),
+        n => format!("{n} GPUs"),
+    };
+    let how_long = format!("about {} on {on}", show::duration(seconds));
+    if seconds <= LONG_SEARCH_S || a.yes || a.resume || a.max_time.is_some() {
+        if seconds > WORTH_SAYING_S && !a.resume {
+            note(&how_long);
+        }
+        return Ok(());
+    }
+    let place = units.costliest().map_or(String::new(), |(grid, cost)| {
+        let ends = [grid.first, grid.end - 1].map(|m| hex(grid.value(m)));
+        let part = 100.0 * machine.seconds(cost) / seconds;
+        let visited = cost.total() / grid.len() as f64 >= VISITED_S;
+        let why = match visited {
+            true => "; it varies too fast between neighbouring arguments there, which are visited one by one",
+            false => "",
+        };
+        format!(" ({part:.0} % of it from {} to {}{why})", ends[0], ends[1])
+    });
+    let what = q.function.name();
+    Err(
+        Failure::new(format!("{what}: the search would take {how_long}{place}"))
+            .help("choose smaller arguments or a shorter range, give --max-time and --resume later, or add --yes"),
+    )
 }
 
 fn certificate(a: &SearchArgs) -> Result<Option<PathBuf>, Failure> {

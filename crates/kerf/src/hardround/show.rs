@@ -8,16 +8,17 @@ use kerf_hardround::finished::{FinishedUnits, TRIVIAL};
 use kerf_hardround::format::{hex, parse};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{expected, words};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A finished search.
 pub struct Summary {
     /// What was asked.
     pub query: Query,
-    /// Start of the range.
-    pub from: f64,
-    /// End of the range.
-    pub to: f64,
+    /// The range; none for the whole domain.
+    pub range: Option<(f64, f64)>,
+    /// Arguments of the whole domain that follow from others: why, and how many.
+    pub left_out: Vec<(&'static str, u128)>,
     /// Whether zero is in it.
     pub zero: bool,
     /// The value at zero, if it is not exact and hard to round.
@@ -46,13 +47,25 @@ impl Summary {
         self.done.arguments
     }
     fn title(&self) -> String {
+        let range = match self.range {
+            Some((from, to)) => format!("[{}, {})", hex(from), hex(to)),
+            None => "all numbers".into(),
+        };
         format!(
-            "{}, [{}, {}), at least {} identical bits after the round bit",
+            "{}, {range}, at least {} identical bits after the round bit",
             words(self.query.function, self.query.format),
-            hex(self.from),
-            hex(self.to),
             self.query.bits
         )
+    }
+    /// Lines about what is left out.
+    fn left_out(&self) -> Vec<String> {
+        let line = |(why, n): &(&str, u128)| {
+            format!(
+                "{:.4e} arguments are left out: their cases follow from {why}",
+                *n as f64
+            )
+        };
+        self.left_out.iter().map(line).collect()
     }
     /// Arguments by how they were dealt with, where that is worth saying.
     fn trivial(&self) -> Vec<(&'static str, u64)> {
@@ -89,13 +102,56 @@ fn row(w: &Written) -> [String; 6] {
 
 const HEAD: [&str; 6] = ["x", "k", "round bit", "repeated", "sign", "binade"];
 
+const WORST_HEAD: [&str; 5] = ["x from", "to nearest", "k", "directed", "k"];
+
+/// The worst cases of a binade of arguments: to nearest, and for the directed rounding modes.
+type WorstCases<'a> = [Option<&'a Written>; 2];
+
+/// The worst cases by binade of the argument, in order. Rounding to nearest is hard next to the middle of two numbers, where the
+/// round bit differs from those that follow; directed rounding next to a number.
+fn worst<'a>(cases: &[&'a Written]) -> Vec<((bool, i32), WorstCases<'a>)> {
+    let mut all: BTreeMap<(bool, i32), WorstCases> = BTreeMap::new();
+    for &w in cases {
+        let Some(x) = parse(&w.x).filter(|x| *x != 0.0) else {
+            continue;
+        };
+        let exponent = (x.abs().to_bits() >> 52) as i32 - 1023;
+        let place = &mut all.entry((x < 0.0, exponent)).or_default();
+        let place = &mut place[usize::from(w.round_bit == w.repeated)];
+        if place.is_none_or(|there| there.k < w.k) {
+            *place = Some(w);
+        }
+    }
+    all.into_iter().collect()
+}
+
+fn worst_rows(cases: &[&Written]) -> Vec<Vec<String>> {
+    let row = |((negative, e), found): ((bool, i32), WorstCases)| {
+        let sign = if negative { "-" } else { "" };
+        let cells = found.into_iter().flat_map(|w| match w {
+            Some(w) => [w.x.clone(), w.k.to_string()],
+            None => ["".into(), "".into()],
+        });
+        let first = match e {
+            -1023 => "subnormal".into(),
+            e => format!("{sign}2^{e}"),
+        };
+        std::iter::once(first).chain(cells).collect()
+    };
+    worst(cases).into_iter().map(row).collect()
+}
+
 /// For people.
 pub fn human(s: &Summary, style: Style) -> String {
     let cases = s.cases();
     let mut out = format!("{}\n", style.bold(&s.title()));
-    let mut t = Table::new(1, HEAD.map(str::to_owned).to_vec());
-    for w in &cases {
-        t.row(row(w).to_vec());
+    let mut t = match s.range {
+        Some(_) => Table::new(1, HEAD.map(str::to_owned).to_vec()),
+        None => Table::new(1, WORST_HEAD.map(str::to_owned).to_vec()),
+    };
+    match s.range {
+        Some(_) => cases.iter().for_each(|w| t.row(row(w).to_vec())),
+        None => worst_rows(&cases).into_iter().for_each(|r| t.row(r)),
     }
     if !cases.is_empty() {
         out += &t.render(style);
@@ -113,6 +169,9 @@ pub fn human(s: &Summary, style: Style) -> String {
         let some = [zero, &some].concat().join(" ");
         let dots = if first.len() > 4 { " ..." } else { "" };
         out += &format!("{exact} exact cases, not listed: {some}{dots}\n");
+    }
+    for line in s.left_out() {
+        out += &format!("{line}\n");
     }
     for (what, n) in s.trivial() {
         out += &format!("{n} arguments {what}\n");
@@ -142,12 +201,20 @@ pub fn json(s: &Summary) -> serde_json::Value {
         .into_iter()
         .map(|(w, n)| serde_json::json!({"what": w, "arguments": n}))
         .collect();
+    let (from, to) = s.range.unwrap_or((-f64::MAX, f64::MAX));
+    let left_out: Vec<_> = s
+        .left_out
+        .iter()
+        .map(|(why, n)| serde_json::json!({"why": why, "arguments": n.to_string()}))
+        .collect();
     serde_json::json!({
         "schema": "kerf.hardround/1",
+        "all": s.range.is_none(),
+        "left_out": left_out,
         "function": s.query.function.name(),
         "format": s.query.format.name,
-        "from": hex(s.from),
-        "to": hex(s.to),
+        "from": hex(from),
+        "to": hex(to),
         "bits": s.query.bits,
         "device": s.device,
         "arguments": s.arguments(),
@@ -194,7 +261,10 @@ pub fn write(path: &Path, s: &Summary) -> Result<(), Failure> {
             + "\n"
     };
     let text = match path.extension().and_then(|e| e.to_str()) {
-        Some("wc") => lines(format!("# {}", s.title()), &|w| w.x.clone()),
+        Some("wc") => {
+            let head: Vec<String> = std::iter::once(s.title()).chain(s.left_out()).collect();
+            lines(format!("# {}", head.join("\n# ")), &|w| w.x.clone())
+        }
         Some("csv") => csv(s),
         Some("json") => format!("{}\n", json(s)),
         _ => lines(format!("# {}", s.title()), &|w| row(w).join(" ")),
