@@ -19,7 +19,7 @@ const LEAST: u64 = 1 << 18;
 const SMALL_FORMAT: u64 = 1 << 20;
 /// Seconds of a core that a unit takes, about.
 const UNIT_S: f64 = 0.03;
-/// A part that takes no more seconds than this is one unit, whatever it has inside.
+/// A part that takes no more seconds than this is not divided further, and is one unit, whatever it has inside.
 const ONE_UNIT_S: f64 = 0.25;
 /// Largest ratio of costs within a part, but for its cheapest place.
 const ALIKE: f64 = 2.0;
@@ -103,11 +103,11 @@ fn divide(q: &Query, grid: &BinadeGrid, out: &mut Vec<PlannedPart>) {
     let (least, most) = (totals[1], totals[PLACES.len() - 1]);
     let sum = costs.into_iter().reduce(CoreSeconds::plus);
     let mean = sum.map_or(other(most), |s| s.times(1.0 / PLACES.len() as f64));
-    if most * length <= ONE_UNIT_S || grid.len() <= LEAST {
-        return part(WHOLE, mean, false);
-    }
     if most <= ALIKE * least {
         return part(unit(most), mean, false);
+    }
+    if most * length <= ONE_UNIT_S || grid.len() <= LEAST {
+        return part(WHOLE, mean, false);
     }
     let at = grid.round_middle();
     divide(q, &grid.part(grid.first, at), out);
