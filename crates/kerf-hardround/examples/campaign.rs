@@ -4,13 +4,13 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Random, functions, range};
+use common::{Random, functions, listed, range};
 use kerf_hardround::confirm::value;
 use kerf_hardround::format::{
     BFLOAT16, BINARY16, BINARY32, BINARY64, BinadeGrid, BinaryFormat, hex,
 };
 use kerf_hardround::function::ElementaryFunction;
-use kerf_hardround::leaf::{FoundCases, PieceMethod, Query, search};
+use kerf_hardround::leaf::{Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -42,19 +42,6 @@ fn brute(
         }
     }
     (hard, exact)
-}
-
-fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
-    let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
-    for p in found
-        .pieces
-        .iter()
-        .filter(|p| p.method == PieceMethod::AllHard)
-    {
-        all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
-    }
-    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    all
 }
 
 /// A range as the tests have them, or at places that they seldom meet: results that are subnormal or overflow,

@@ -2,7 +2,7 @@
 //! again when the certificate is verified.
 use crate::leaf::{Piece, PieceMethod};
 use crate::search::PhaseCounts;
-use crate::unit_record::{Header, UnitRecord, Written};
+use crate::unit_record::{Header, UnitRecord, Written, record_hash, short_hash};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -97,13 +97,8 @@ impl PiecesDigest {
     }
     /// The first 12 bytes, hexadecimal.
     pub fn text(self) -> String {
-        short(self.0)
+        short_hash(self.0)
     }
-}
-
-fn short(h: Sha256) -> String {
-    let bytes = h.finalize();
-    bytes.iter().take(12).map(|b| format!("{b:02x}")).collect()
 }
 
 /// How much larger the bounds of a test are than they have to be, at least.
@@ -179,11 +174,6 @@ impl GroupRecord {
             hash: String::new(),
             ..self.clone()
         };
-        let mut h = Sha256::new();
-        for text in [serde_json::to_string(header), serde_json::to_string(&bare)] {
-            h.update(text.unwrap_or_default());
-            h.update("\n");
-        }
-        short(h)
+        record_hash(header, &bare)
     }
 }

@@ -138,6 +138,22 @@ impl Written {
     }
 }
 
+/// The first 12 bytes of a hash, hexadecimal.
+pub(crate) fn short_hash(h: Sha256) -> String {
+    let bytes = h.finalize();
+    bytes.iter().take(12).map(|b| format!("{b:02x}")).collect()
+}
+
+/// The hash of a header and a record whose own hash is empty.
+pub(crate) fn record_hash(header: &Header, bare: &impl Serialize) -> String {
+    let mut h = Sha256::new();
+    for text in [serde_json::to_string(header), serde_json::to_string(bare)] {
+        h.update(text.unwrap_or_default());
+        h.update("\n");
+    }
+    short_hash(h)
+}
+
 /// A unit as a process hands it to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UnitRecord {
@@ -185,16 +201,7 @@ impl UnitRecord {
             hash: String::new(),
             ..self.clone()
         };
-        let mut h = Sha256::new();
-        for text in [serde_json::to_string(header), serde_json::to_string(&bare)] {
-            h.update(text.unwrap_or_default());
-            h.update("\n");
-        }
-        h.finalize()
-            .iter()
-            .take(12)
-            .map(|b| format!("{b:02x}"))
-            .collect()
+        record_hash(header, &bare)
     }
     /// Arguments that are all hard, and not listed.
     pub fn uniform(&self) -> u64 {

@@ -1,13 +1,13 @@
 //! The search against MPFR on every argument, and against the walk on longer ranges.
 mod common;
 
-use common::{Random, functions, range};
+use common::{Random, functions, listed, range};
 use kerf_hardround::confirm::value;
 use kerf_hardround::format::{
     BFLOAT16, BINARY16, BINARY32, BINARY64, BinadeGrid, BinaryFormat, hex,
 };
 use kerf_hardround::function::ElementaryFunction;
-use kerf_hardround::leaf::{FoundCases, PieceMethod, Query, search};
+use kerf_hardround::leaf::{Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 
 /// Arguments that are hard, the exact ones apart.
@@ -26,20 +26,6 @@ fn brute(
         }
     }
     (hard, exact)
-}
-
-fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
-    let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
-    // Pieces where all are hard are not listed one by one.
-    for p in found
-        .pieces
-        .iter()
-        .filter(|p| p.method == PieceMethod::AllHard)
-    {
-        all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
-    }
-    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    all
 }
 
 #[test]

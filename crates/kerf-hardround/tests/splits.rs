@@ -2,11 +2,11 @@
 //! nothing is missed there.
 mod common;
 
-use common::{Random, functions};
+use common::{Random, functions, listed};
 use kerf_hardround::confirm::value;
 use kerf_hardround::format::{BINARY64, BinadeGrid, hex, parse};
 use kerf_hardround::function::ElementaryFunction::{self, *};
-use kerf_hardround::leaf::{FoundCases, PieceMethod, Query, search};
+use kerf_hardround::leaf::{Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
 
@@ -117,19 +117,6 @@ fn units_leave_nothing_out() {
         let sum = units.cost().total();
         assert!((cost - sum).abs() < 1e-9 * sum, "{cost} {sum}");
     }
-}
-
-fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
-    let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
-    for p in found
-        .pieces
-        .iter()
-        .filter(|p| p.method == PieceMethod::AllHard)
-    {
-        all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
-    }
-    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    all
 }
 
 /// Against MPFR on every argument, in units as the search is divided into, around places of every kind.

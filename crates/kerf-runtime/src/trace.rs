@@ -8,6 +8,7 @@ use crate::process::say;
 use crate::record::LaunchRecord;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_llvm::Module;
+use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -55,13 +56,21 @@ impl Copy {
     /// Are there floating-point numbers in its elements?
     fn has_floats(&self) -> bool {
         let scalars = self.element.iter().flat_map(|(scalars, _)| scalars);
-        scalars.into_iter().any(|(_, kind)| is_float(kind))
+        scalars
+            .into_iter()
+            .any(|(_, kind)| float_format(kind).is_some())
     }
 }
 
-/// Is a type of a scalar one of floating-point numbers?
-pub fn is_float(kind: &str) -> bool {
-    matches!(kind, "f64" | "f32" | "f16" | "bf16")
+/// The format of scalars of a type; none where they are no floating-point numbers.
+pub fn float_format(kind: &str) -> Option<Format> {
+    Some(match kind {
+        "f64" => Format::F64,
+        "f32" => Format::F32,
+        "f16" => Format::F16,
+        "bf16" => Format::Bf16,
+        _ => return None,
+    })
 }
 
 /// The notes of a run.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test uses some of it.
 use kerf_hardround::format::{BinadeGrid, BinaryFormat};
 use kerf_hardround::function::{ElementaryFunction, FUNCTIONS};
+use kerf_hardround::leaf::{FoundCases, PieceMethod};
 
 /// A counter-based generator (SplitMix64).
 pub struct Random(pub u64);
@@ -17,6 +18,17 @@ impl Random {
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
+}
+
+/// The hard arguments of a range; pieces where all are hard are not listed one by one.
+pub fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
+    let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
+    let pieces = found.pieces.iter();
+    for p in pieces.filter(|p| p.method == PieceMethod::AllHard) {
+        all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
+    }
+    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    all
 }
 
 /// All functions, and some powers and roots.

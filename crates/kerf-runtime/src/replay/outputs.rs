@@ -4,7 +4,7 @@
 //! stay on the device: copies from one allocation lie one behind the other in a log, beside the numbers of the recorded run,
 //! and only the decision comes back.
 use crate::error::{CallFailure, code};
-use crate::trace::Copy;
+use crate::trace::{Copy, float_format};
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -104,16 +104,6 @@ struct Piece {
 
 type Pieces<'c> = BTreeMap<usize, (&'c Copy, Vec<Piece>)>;
 
-fn scalar_format(kind: &str) -> Option<Format> {
-    Some(match kind {
-        "f64" => Format::F64,
-        "f32" => Format::F32,
-        "f16" => Format::F16,
-        "bf16" => Format::Bf16,
-        _ => return None,
-    })
-}
-
 /// Offset and bytes of an integer of a type such as `i32`; none for pointers.
 fn integer(offset: u64, kind: &str) -> Option<(usize, usize)> {
     let bits: usize = kind.strip_prefix('i')?.parse().ok()?;
@@ -200,7 +190,7 @@ impl<E: OutputExecutor> OutputComparer<E> {
         exec.write(original, recorded)?;
         let mut fields = Vec::new();
         for (offset, kind) in scalars {
-            let Some(format) = scalar_format(kind) else {
+            let Some(format) = float_format(kind) else {
                 continue;
             };
             let pairs = pairs(recorded, (*offset as usize, element_bytes), format);
@@ -380,7 +370,7 @@ pub fn need(copies: &[Copy]) -> u64 {
     let each = pieces(copies).into_values().map(|(first, list)| {
         let bytes: u64 = list.iter().map(|p| p.logged as u64).sum();
         let floats = first.element.as_ref().map_or(0, |(scalars, size)| {
-            let numbers = scalars.iter().filter(|(_, k)| scalar_format(k).is_some());
+            let numbers = scalars.iter().filter(|(_, k)| float_format(k).is_some());
             numbers.count() as u64 * (bytes / size)
         });
         2 * bytes + 16 * floats

@@ -2,7 +2,7 @@
 use super::{Allocation, State};
 use crate::error::CallFailure;
 use crate::held;
-use crate::trace::{Copy, RunTrace, element, is_float};
+use crate::trace::{Copy, RunTrace, element, float_format};
 use kerf_exec::raw::MemoryPlace;
 use kerf_ir::kernels::KernelInfo;
 
@@ -155,7 +155,7 @@ fn last_contents(s: &mut State, address: u64, a: &Allocation) -> Result<(), Call
 fn is_output(a: &Allocation) -> bool {
     let scalars = a.element.iter().flat_map(|(scalars, _)| scalars);
     let mut kinds = scalars.into_iter().map(|e| e.kind.to_string());
-    a.place == MemoryPlace::Device && a.written && kinds.any(|k| is_float(&k))
+    a.place == MemoryPlace::Device && a.written && kinds.any(|k| float_format(&k).is_some())
 }
 
 /// Before memory is freed.

@@ -8,7 +8,6 @@ use super::run::{AppRunner, Ran, RunFailure, least};
 use super::values::{self, NoValues};
 use kerf_exec::replay::{AppCriterion, JudgedReplay, ReplayAnswer, ReplayJob};
 use kerf_exec::worker::{WorkerError, WorkerProcess};
-use kerf_num::Metric;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::io::Read;
@@ -151,16 +150,6 @@ pub(super) fn first_difference(a: &Path, b: &Path) -> std::io::Result<Option<u64
     }
 }
 
-/// What a measure gives for numbers that are equal.
-fn best(metric: Metric) -> f64 {
-    match metric {
-        Metric::Digits => kerf_num::metrics::MAX_DIGITS,
-        Metric::Psnr => kerf_num::metrics::MAX_PSNR,
-        Metric::Ssim => 1.0,
-        _ => 0.0,
-    }
-}
-
 /// Replays of a record, in a worker that lasts.
 pub(super) struct Replayer {
     program: PathBuf,
@@ -200,8 +189,8 @@ impl Replayer {
             let times_kernels = request.time.times_kernels();
             let ran = replayer.run(None, limit, times_kernels, &request.criterion());
             let (ran, judged) = ran.map_err(NoReplay::Failed)?;
-            let value = judged.judgement.value;
-            if value.is_some_and(|v| v != best(request.metric)) {
+            // A number that is off is named, whatever the measure.
+            if !judged.worst.words.is_empty() || judged.judgement.counts.integer_mismatches > 0 {
                 return Err(NoReplay::OtherBits(judged.worst.words));
             }
             if i > 0 {
