@@ -1,4 +1,4 @@
-//! Source to bitcode: runs clang for CUDA C++ and OpenCL C, reads .ll and .bc as they are.
+//! Source to bitcode: runs clang for CUDA C++ and OpenCL C, lifts PTX, reads .ll and .bc as they are.
 //!
 //! The flags keep math calls visible (`-nocudalib`, libdevice is linked later), keep every
 //! instruction's line and column, and leave all optimisation to whoever prepares the module.
@@ -48,6 +48,8 @@ pub enum Language {
     OpenCl,
     /// LLVM IR or bitcode (.ll, .bc).
     Ir,
+    /// PTX (.ptx).
+    Ptx,
 }
 
 impl Language {
@@ -57,8 +59,13 @@ impl Language {
             "cu" | "cuh" | "cpp" | "cc" | "cxx" | "hpp" | "h" => Some(Language::Cuda),
             "cl" | "ocl" => Some(Language::OpenCl),
             "ll" | "bc" => Some(Language::Ir),
+            "ptx" => Some(Language::Ptx),
             _ => None,
         }
+    }
+    /// Is it read as it is, without clang and without macros?
+    pub fn is_compiled(self) -> bool {
+        matches!(self, Language::Ir | Language::Ptx)
     }
 }
 
@@ -74,7 +81,7 @@ pub enum CompileError {
         why: std::io::Error,
     },
     /// The extension says nothing.
-    #[error("{path}: unknown kind of source; expected .cu, .cl, .ll or .bc")]
+    #[error("{path}: unknown kind of source; expected .cu, .cl, .ptx, .ll or .bc")]
     UnknownKind {
         /// The file.
         path: PathBuf,
@@ -121,6 +128,14 @@ pub enum CompileError {
         /// LLVM's own words.
         why: String,
     },
+    /// The PTX is not valid, or declares what is not supported.
+    #[error("{path}: {why}")]
+    BadPtx {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        why: kerf_ptx::PtxError,
+    },
     /// The compiler could not be run.
     #[error("could not run {tool}: {why}")]
     Tool {
@@ -137,6 +152,8 @@ pub struct Compiled {
     pub bitcode: Vec<u8>,
     /// Every file that the compiler read, the source included.
     pub depends: Vec<PathBuf>,
+    /// Statements of a PTX file that no IR was made of.
+    pub unlifted: Vec<kerf_ptx::Unlifted>,
 }
 
 const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
@@ -181,7 +198,7 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
             "-cl-kernel-arg-info".into(),
             "-D__KERF__=1".into(),
         ],
-        Language::Ir => Vec::new(),
+        Language::Ir | Language::Ptx => Vec::new(),
     };
     if language == Language::OpenCl && !flags.iter().any(|f| f.starts_with("-cl-std")) {
         a.push("-cl-std=CL1.2".into());
@@ -241,6 +258,36 @@ pub(crate) fn nvcc_macros(flags: &[String]) -> Vec<String> {
     all
 }
 
+/// A source that is IR, or is lifted to it.
+fn without_clang(
+    language: Language,
+    source: &Path,
+    bytes: Vec<u8>,
+) -> Result<Compiled, CompileError> {
+    let (bitcode, unlifted) = match language {
+        Language::Ptx => lifted(source, &bytes)?,
+        _ => (bytes, Vec::new()),
+    };
+    Ok(Compiled {
+        bitcode,
+        depends: vec![std::path::absolute(source).unwrap_or_else(|_| source.to_owned())],
+        unlifted,
+    })
+}
+
+/// The module that a PTX file means, and what of it has no meaning in IR.
+fn lifted(source: &Path, text: &[u8]) -> Result<(Vec<u8>, Vec<kerf_ptx::Unlifted>), CompileError> {
+    let text = String::from_utf8_lossy(text);
+    // Files of the driver's tools may end with a zero byte.
+    let text = text.trim_end_matches('\0');
+    let translated = kerf_ptx::translate(text, &source.display().to_string());
+    let (m, unlifted) = translated.map_err(|why| CompileError::BadPtx {
+        path: source.to_owned(),
+        why,
+    })?;
+    Ok((m.bitcode(), unlifted))
+}
+
 /// Compiles or reads `source`.
 pub fn compile(
     tools: &Toolchain,
@@ -254,11 +301,8 @@ pub fn compile(
         path: source.to_owned(),
         why,
     })?;
-    if language == Language::Ir {
-        return Ok(Compiled {
-            bitcode: bytes,
-            depends: vec![std::path::absolute(source).unwrap_or_else(|_| source.to_owned())],
-        });
+    if language.is_compiled() {
+        return without_clang(language, source, bytes);
     }
     let clang = tools.clang.as_ref().ok_or_else(|| CompileError::NoClang {
         path: source.to_owned(),
@@ -336,7 +380,11 @@ pub fn compile(
         .filter(|p| !p.starts_with(dir.path()))
         .map(|p| std::path::absolute(&p).unwrap_or(p))
         .collect();
-    Ok(Compiled { bitcode, depends })
+    Ok(Compiled {
+        bitcode,
+        depends,
+        unlifted: Vec::new(),
+    })
 }
 
 /// Why clang refused a program: for what Kerf does not support, or for itself.

@@ -11,8 +11,17 @@ use serde::Serialize;
 pub enum ObstacleScope {
     /// The CPU executor refuses the kernel; the CUDA executor may run it.
     CpuRun,
+    /// No executor runs the kernel: a statement of a PTX file has no meaning in IR.
+    Run,
     /// It runs, but this place is left as it is by the tuner.
     Tuning,
+}
+
+impl ObstacleScope {
+    /// Does it keep the CPU executor from running the kernel?
+    pub fn stops_cpu(self) -> bool {
+        matches!(self, ObstacleScope::CpuRun | ObstacleScope::Run)
+    }
 }
 
 /// One obstacle.
@@ -130,8 +139,12 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
     })
 }
 
-/// What inline PTX is, and why it cannot run on the CPU.
-fn asm_obstacle(text: &str, unlifted: &[Unlifted]) -> (String, String) {
+/// What inline PTX, or a statement of a PTX file, is, and why it cannot run.
+fn asm_obstacle(text: &str, unlifted: &[Unlifted]) -> (String, String, ObstacleScope) {
+    if let Some(u) = unlifted.iter().find(|u| u.whole_function && u.text == text) {
+        let what = format!("PTX `{}`", text.trim_start_matches(kerf_ptx::REFUSED));
+        return (what, u.reason.clone(), ObstacleScope::Run);
+    }
     let why = match text.contains("cluster") || text.contains("mapa.") {
         true => CLUSTERS.to_owned(),
         false => unlifted
@@ -142,7 +155,7 @@ fn asm_obstacle(text: &str, unlifted: &[Unlifted]) -> (String, String) {
             }),
     };
     let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
-    (what, why)
+    (what, why, ObstacleScope::CpuRun)
 }
 
 /// What an instruction is, why it is in the way, and of what.
@@ -154,8 +167,7 @@ fn instruction_obstacle(
         Opcode::LLVMCall => {
             let c = i.callee();
             if c.is_inline_asm() {
-                let (what, why) = asm_obstacle(&c.asm_text().0, unlifted);
-                return Some((what, why, ObstacleScope::CpuRun));
+                return Some(asm_obstacle(&c.asm_text().0, unlifted));
             }
             if c.is_function() {
                 let (what, why) = call_obstacle(i, &c.name())?;

@@ -5,7 +5,7 @@
 //! flag is dropped, so that no backend decides anything about rounding later. Loops are not
 //! unrolled unless the source says so: a site stays one site.
 use kerf_clang::compile::Purpose;
-use kerf_llvm::{Builder, LlvmError, Module, PassOptions, RmwOp, TargetMachine, Value};
+use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, RmwOp, TargetMachine, Value};
 use kerf_ptx::Unlifted;
 
 /// Named metadata that says a module has been through [`prepare`].
@@ -64,6 +64,35 @@ fn place_local_params(m: &Module) {
         }
         let list: Vec<String> = which.iter().map(u32::to_string).collect();
         k.add_fn_attr(LOCAL_PARAMS, &list.join(","));
+    }
+}
+
+/// The same of PTX that was made of such a kernel: an integer that is only ever added to where the local arguments live.
+fn recognise_local_params(m: &Module) {
+    let Some(base) = m.global(LOCAL_BASE) else {
+        return;
+    };
+    for k in m.kernel_functions() {
+        if k.fn_attr(LOCAL_PARAMS).is_some() {
+            continue;
+        }
+        let placed = |u: &Value| {
+            u.opcode() == Some(Opcode::LLVMGetElementPtr)
+                && u.gep_type() == m.int_ty(8)
+                && u.operand(0).underlying() == base
+        };
+        let local = |p: &Value| {
+            let users = p.users();
+            p.ty() == m.int_ty(64) && !users.is_empty() && users.iter().all(placed)
+        };
+        let which: Vec<String> = (0u32..)
+            .zip(k.params())
+            .filter(|(_, p)| local(p))
+            .map(|(i, _)| i.to_string())
+            .collect();
+        if !which.is_empty() {
+            k.add_fn_attr(LOCAL_PARAMS, &which.join(","));
+        }
     }
 }
 
@@ -208,6 +237,7 @@ pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlif
     crate::fuse::fuse_multiply_adds(m);
     m.strict_math();
     machine.run_passes(m, "globaldce,adce", PassOptions::default())?;
+    recognise_local_params(m);
     set_mark(m);
     m.verify()?;
     Ok(unlifted)

@@ -129,7 +129,8 @@ pub fn load(tools: &Toolchain, source: &Path, flags: &[String]) -> Result<Progra
         why: e.0,
     };
     let m = Module::parse(&compiled.bitcode, &source.display().to_string()).map_err(bad)?;
-    let unlifted = prepare::prepare_for(&m, &tools.arch, tools.purpose).map_err(bad)?;
+    let mut unlifted = compiled.unlifted;
+    unlifted.extend(prepare::prepare_for(&m, &tools.arch, tools.purpose).map_err(bad)?);
     let program = Program {
         source: source.to_owned(),
         bitcode: m.bitcode(),

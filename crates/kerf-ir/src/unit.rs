@@ -1,6 +1,6 @@
 //! What becomes of an application's device code before it is finished, in `kerf cc` and in the runtime alike.
 use crate::kernels::{KernelInfo, address_taken};
-use crate::obstacles::{GRID_SYNC, ObstacleScope, obstacles};
+use crate::obstacles::{GRID_SYNC, obstacles};
 use kerf_llvm::{Builder, Linkage, Module, Value, space};
 use kerf_ptx::Unlifted;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub fn refused(
         };
         let why: Vec<String> = obstacles(m, f, unlifted)
             .into_iter()
-            .filter(|o| o.scope == ObstacleScope::CpuRun && o.what != GRID_SYNC)
+            .filter(|o| o.scope.stops_cpu() && o.what != GRID_SYNC)
             .map(|o| format!("{}: {}", o.what, o.why))
             .collect();
         if !why.is_empty() {

@@ -31,6 +31,7 @@
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -454,6 +455,9 @@ LLVMValueRef kerf_param_to_int(LLVMValueRef f, unsigned index) {
   return wrap(fn);
 }
 
+/// Makes a function a declaration again.
+void kerf_delete_body(LLVMValueRef f) { unwrap<Function>(f)->deleteBody(); }
+
 /// Kernel `f` with one more parameter at its end; the body, the name and all references move over. `f` is
 /// erased: it must be a kernel without callers.
 LLVMValueRef kerf_append_param(LLVMValueRef f, LLVMTypeRef type, const char *name) {
@@ -616,6 +620,26 @@ LLVMValueRef kerf_demote(LLVMValueRef v, LLVMBasicBlockRef where) {
 /// Moves an instruction to the end of a block, before its terminator.
 void kerf_move_to(LLVMValueRef v, LLVMBasicBlockRef where) {
   unwrap<Instruction>(v)->moveBefore(unwrap(where)->getTerminator()->getIterator());
+}
+
+/// Makes SSA values of allocas that are only loaded and stored.
+void kerf_promote(LLVMValueRef f, LLVMValueRef *allocas, unsigned n) {
+  SmallVector<AllocaInst *, 64> all;
+  for (unsigned i = 0; i < n; i++)
+    if (auto *a = cast<AllocaInst>(unwrap(allocas[i])); isAllocaPromotable(a))
+      all.push_back(a);
+  DominatorTree dt(*unwrap<Function>(f));
+  PromoteMemToReg(all, dt);
+}
+
+/// Marks the loop of a latch branch as one that stays rolled.
+void kerf_keep_rolled(LLVMValueRef latch) {
+  Instruction *i = unwrap<Instruction>(latch);
+  LLVMContext &c = i->getContext();
+  MDNode *off = MDNode::get(c, MDString::get(c, "llvm.loop.unroll.disable"));
+  MDNode *id = MDNode::getDistinct(c, {nullptr, off});
+  id->replaceOperandWith(0, id);
+  i->setMetadata(LLVMContext::MD_loop, id);
 }
 
 void kerf_remove_unreachable(LLVMValueRef f) { removeUnreachableBlocks(*unwrap<Function>(f)); }

@@ -216,6 +216,18 @@ impl Builder {
     pub fn memcpy(&self, dst: Value, src: Value, bytes: u64, align: u32) {
         unsafe { LLVMBuildMemCpy(self.0, dst.0, align, src.0, align, self.i64(bytes).0) };
     }
+    /// A copy of an instruction, with its operands, flags and metadata.
+    pub fn insert_copy(&self, i: Value) -> Value {
+        unsafe {
+            let copy = LLVMInstructionClone(i.0);
+            LLVMInsertIntoBuilder(self.0, copy);
+            Value(copy)
+        }
+    }
+    /// Address as an integer of 64 bits.
+    pub fn address(&self, p: Value) -> Value {
+        self.cast(LLVMOpcode::LLVMPtrToInt, p, self.int_ty(64))
+    }
     /// Call of a function value with a given type.
     pub fn call_ty(&self, ty: Type, f: Value, args: &[Value]) -> Value {
         let mut a: Vec<_> = args.iter().map(|v| v.0).collect();
@@ -244,6 +256,25 @@ impl Builder {
             )
         });
         self.call_ty(ty, f, args)
+    }
+    /// Inline assembly of which nothing is known but that it has effects.
+    pub fn asm_effect(&self, text: &str) -> Value {
+        let void = Type(unsafe { LLVMVoidTypeInContext(self.ctx()) });
+        let ty = void.function(&[]);
+        let f = Value(unsafe {
+            LLVMGetInlineAsm(
+                ty.0,
+                text.as_ptr().cast(),
+                text.len(),
+                NONE,
+                0,
+                1,
+                0,
+                llvm_sys::LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            )
+        });
+        self.call_ty(ty, f, &[])
     }
     /// Call of an LLVM intrinsic, overloaded on `types`.
     pub fn intrinsic(&self, name: &str, types: &[Type], args: &[Value]) -> Value {

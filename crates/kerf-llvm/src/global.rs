@@ -156,6 +156,14 @@ impl Value {
                 .is_null()
         }
     }
+    /// Does a function neither read nor write memory (`memory(none)`)?
+    pub fn accesses_no_memory(self) -> bool {
+        unsafe {
+            let kind = Self::attr_kind("memory");
+            let a = LLVMGetEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, kind);
+            !a.is_null() && LLVMGetEnumAttributeValue(a) == 0
+        }
+    }
     /// Takes from a function, and from its calls, what was known of its effects: it is about to have
     /// others.
     pub fn forget_effects(self) {
@@ -189,6 +197,19 @@ impl Value {
             (!a.is_null()).then(|| Type(LLVMGetTypeAttributeValue(a)))
         }
     }
+    /// Says that parameter `i` (from 0) of a function is a struct of type `t`, passed by value.
+    pub fn set_byval(self, i: u32, t: Type, align: u32) {
+        unsafe {
+            let c = LLVMGetTypeContext(t.0);
+            for name in ["byval", "align"] {
+                LLVMRemoveEnumAttributeAtIndex(self.0, i + 1, Self::attr_kind(name));
+            }
+            let by_value = LLVMCreateTypeAttribute(c, Self::attr_kind("byval"), t.0);
+            LLVMAddAttributeAtIndex(self.0, i + 1, by_value);
+            let a = LLVMCreateEnumAttribute(c, Self::attr_kind("align"), u64::from(align));
+            LLVMAddAttributeAtIndex(self.0, i + 1, a);
+        }
+    }
     /// Removes parameter attribute `name` from parameter `i`.
     pub fn remove_param_attr(self, i: u32, name: &str) {
         unsafe { LLVMRemoveEnumAttributeAtIndex(self.0, i + 1, Self::attr_kind(name)) }
@@ -218,6 +239,15 @@ impl Value {
     /// that no code stores into as constant all the same.)
     pub fn is_externally_initialized(self) -> bool {
         unsafe { LLVMIsExternallyInitialized(self.0) != 0 }
+    }
+    /// Says that somebody else fills a global variable before code runs.
+    pub fn set_externally_initialized(self) {
+        unsafe { LLVMSetExternallyInitialized(self.0, 1) }
+    }
+    /// Asks for a section.
+    pub fn set_section(self, name: &str) {
+        let c = crate::shim::cstring(name);
+        unsafe { LLVMSetSection(self.0, c.as_ptr()) }
     }
     /// Marks a global variable as changeable or constant.
     pub fn set_constant_global(self, c: bool) {

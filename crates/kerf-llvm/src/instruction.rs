@@ -106,6 +106,15 @@ impl Value {
                 && LLVMGetFastMathFlags(self.0) & CONTRACT != 0
         }
     }
+    /// Lets an operation fuse with its neighbours (`contract`).
+    pub fn let_contract(self) {
+        const CONTRACT: u32 = 1 << 5;
+        unsafe {
+            if LLVMCanValueUseFastMathFlags(self.0) != 0 {
+                LLVMSetFastMathFlags(self.0, CONTRACT);
+            }
+        }
+    }
     /// Is a load or store volatile?
     pub fn is_volatile(self) -> bool {
         unsafe { LLVMGetVolatile(self.0) != 0 }
@@ -117,6 +126,28 @@ impl Value {
     /// Does an integer operation say that it does not overflow as a signed one (`nsw`)?
     pub fn no_signed_wrap(self) -> bool {
         unsafe { LLVMGetNSW(self.0) != 0 }
+    }
+    /// Does an integer operation say that it does not overflow as an unsigned one (`nuw`)?
+    pub fn no_unsigned_wrap(self) -> bool {
+        unsafe { LLVMGetNUW(self.0) != 0 }
+    }
+    /// Says of an integer operation that it does not overflow, as a signed and as an unsigned one.
+    pub fn set_wraps(self, no_signed: bool, no_unsigned: bool) {
+        // A constant that the builder folded has no flags.
+        if self.is_instruction() {
+            unsafe {
+                LLVMSetNSW(self.0, i32::from(no_signed));
+                LLVMSetNUW(self.0, i32::from(no_unsigned));
+            }
+        }
+    }
+    /// Does an `or` say that its operands have no bit in common?
+    pub fn is_disjoint(self) -> bool {
+        self.opcode() == Some(LLVMOpcode::LLVMOr) && unsafe { LLVMGetIsDisjoint(self.0) != 0 }
+    }
+    /// Does a `zext` say that its operand is not negative?
+    pub fn is_non_negative(self) -> bool {
+        self.opcode() == Some(LLVMOpcode::LLVMZExt) && unsafe { LLVMGetNNeg(self.0) != 0 }
     }
     /// Is an atomic access, or a fence, one among the threads of a block only?
     pub fn is_block_scoped(self) -> bool {

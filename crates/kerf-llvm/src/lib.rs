@@ -12,6 +12,7 @@ mod block;
 mod builder;
 mod constants;
 mod debug_info;
+mod debug_lines;
 mod global;
 mod instruction;
 mod message;
@@ -25,6 +26,7 @@ mod value;
 pub use arch::compute_capability;
 pub use block::Block;
 pub use builder::Builder;
+pub use debug_lines::{DebugLines, DebugPlace, DebugScope};
 pub use llvm_sys::core as sys;
 pub use llvm_sys::{
     LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as RmwOp, LLVMIntPredicate as IntPred,

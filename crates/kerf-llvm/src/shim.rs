@@ -19,6 +19,7 @@ unsafe extern "C" {
     -> LLVMValueRef;
     pub fn kerf_append_param(f: LLVMValueRef, ty: LLVMTypeRef, name: *const c_char)
     -> LLVMValueRef;
+    pub fn kerf_delete_body(f: LLVMValueRef);
     pub fn kerf_inline(call: LLVMValueRef) -> bool;
     pub fn kerf_param_to_int(f: LLVMValueRef, index: c_uint) -> LLVMValueRef;
     pub fn kerf_prepend_args(
@@ -39,6 +40,8 @@ unsafe extern "C" {
     pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_demote(v: LLVMValueRef, at: LLVMBasicBlockRef) -> LLVMValueRef;
     pub fn kerf_move_to(v: LLVMValueRef, at: LLVMBasicBlockRef);
+    pub fn kerf_promote(f: LLVMValueRef, allocas: *mut LLVMValueRef, n: c_uint);
+    pub fn kerf_keep_rolled(latch: LLVMValueRef);
     pub fn kerf_remove_unreachable(f: LLVMValueRef);
     pub fn kerf_clone_function(f: LLVMValueRef, name: *const c_char) -> LLVMValueRef;
     pub fn kerf_expand_constant_users(g: LLVMValueRef);

@@ -33,6 +33,10 @@ impl Value {
         let c = shim::cstring(name);
         Value(unsafe { shim::kerf_append_param(self.0, ty.0, c.as_ptr()) })
     }
+    /// Makes this function a declaration again.
+    pub fn delete_body(self) {
+        unsafe { shim::kerf_delete_body(self.0) }
+    }
     /// The called function's body in place of this call; false where LLVM cannot.
     pub fn inline_call(self) -> bool {
         unsafe { shim::kerf_inline(self.0) }
@@ -71,6 +75,15 @@ impl Value {
     pub fn demote(self, at: Block) -> Option<Value> {
         let a = unsafe { shim::kerf_demote(self.0, at.0) };
         (!a.is_null()).then_some(Value(a))
+    }
+    /// Makes SSA values of those allocas of this function that are only loaded and stored.
+    pub fn promote(self, allocas: &[Value]) {
+        let mut a: Vec<_> = allocas.iter().map(|v| v.0).collect();
+        unsafe { shim::kerf_promote(self.0, a.as_mut_ptr(), a.len() as u32) }
+    }
+    /// Marks the loop of this latch branch as one that is not to be unrolled.
+    pub fn keep_rolled(self) {
+        unsafe { shim::kerf_keep_rolled(self.0) }
     }
     /// Moves this instruction to the end of a block, before its terminator.
     pub fn move_to(self, at: Block) {

@@ -188,7 +188,7 @@ pub fn parse(
     flags: &[String],
 ) -> Result<Ast, PatchError> {
     let failed = |what: String| PatchError::Clang(what);
-    let language = Language::from_path(source).filter(|l| *l != Language::Ir);
+    let language = Language::from_path(source).filter(|l| !l.is_compiled());
     let language = language.ok_or_else(|| PatchError::NoSource(source.to_owned()))?;
     let clang = tools.clang.as_ref();
     let clang = clang.ok_or_else(|| failed("clang 22 was not found".into()))?;

@@ -11,6 +11,10 @@ const DEPTH: u32 = 8;
 
 /// Takes the state space of an instruction; none is generic.
 pub(super) fn take_space(i: &mut Instruction) -> u32 {
+    // Parameters of functions are copies in memory here, which generic addresses reach.
+    if i.pick(&["param", "param::entry", "param::func"]).is_some() {
+        return space::GENERIC;
+    }
     match i.pick(&["global", "shared", "shared::cta", "const", "local"]) {
         Some("global") => space::GLOBAL,
         Some("const") => space::CONSTANT,
@@ -24,6 +28,13 @@ pub(super) fn take_space(i: &mut Instruction) -> u32 {
 struct Origin {
     pointer: Value,
     offset: Option<Value>,
+}
+
+fn shown(o: &Operand) -> String {
+    match o {
+        Operand::Name(n) => n.split('\'').next().unwrap_or_default().to_owned(),
+        _ => "an address".to_owned(),
+    }
 }
 
 fn opcode(v: Value) -> Option<Opcode> {
@@ -52,10 +63,45 @@ impl Lifter {
         }
     }
 
+    /// The variable or parameter that an operand names.
+    pub fn symbol(&self, o: &Operand) -> Option<Value> {
+        match o {
+            Operand::Name(n) => self.symbols.as_ref()?.get(n).copied(),
+            _ => None,
+        }
+    }
+
+    /// The address of a variable, or of a part of it, as an integer of `ty`.
+    pub fn symbol_address(&self, o: &Operand, ty: Ty) -> Lifted<Value> {
+        let (name, bytes) = match o {
+            Operand::Beyond(name, bytes) => (name.as_ref(), *bytes),
+            o => (o, 0),
+        };
+        match self.symbol(name) {
+            Some(p) if ty.is_int() && matches!(ty.width(), 32 | 64) => {
+                let t = ty.llvm(&self.b);
+                let p = self.beyond(p, bytes);
+                Ok(self.b.cast(Opcode::LLVMPtrToInt, p, t))
+            }
+            Some(_) => refuse("an address is taken as something that is no address"),
+            None => refuse(format!("{} is not declared", shown(name))),
+        }
+    }
+
     /// A register's content as a pointer to a state space.
     pub fn pointer(&self, o: &Operand, space: u32) -> Lifted<Value> {
+        if let Some(p) = self.symbol(o) {
+            return Ok(self.in_space(p, space));
+        }
+        if let (Operand::Int(a), true) = (o, self.symbols.is_some()) {
+            let a = self.int_constant(64, *a);
+            return Ok(self.b.cast(Opcode::LLVMIntToPtr, a, self.b.ptr_ty(space)));
+        }
         let Some(Binding::Register(i)) = self.regs.find(o)? else {
-            return refuse("an address is no register of this statement");
+            return match self.symbols.is_some() {
+                true => refuse(format!("{} is not declared", shown(o))),
+                false => refuse("an address is no register of this statement"),
+            };
         };
         let r = self.regs.all[i];
         match r.value {
@@ -69,7 +115,7 @@ impl Lifter {
     /// that only a cast from generic is meant where the spaces differ.
     fn in_space(&self, p: Value, space: u32) -> Value {
         let (from, to) = (p.ty().space(), self.b.ptr_ty(space));
-        if from == space {
+        if from == space || (from == space::GENERIC && p.opcode() == Some(Opcode::LLVMAlloca)) {
             p
         } else if from == space::GENERIC || (from == space::GLOBAL && space == space::GENERIC) {
             self.b.cast(Opcode::LLVMAddrSpaceCast, p, to)

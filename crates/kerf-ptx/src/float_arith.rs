@@ -13,6 +13,8 @@ use kerf_num::Format;
 pub(super) struct Style {
     /// `rn`, `rz`, `rm` or `rp`.
     pub rounding: &'static str,
+    /// Does the text say how it rounds? Then it must not be fused with a neighbour.
+    pub explicit: bool,
     /// Flush subnormals to zero.
     pub ftz: bool,
     /// Clamp to [0, 1].
@@ -25,8 +27,10 @@ impl Style {
     /// Takes the modifiers of an operation.
     pub fn take(i: &mut Instruction) -> Style {
         i.flag("noftz");
+        let rounding = i.pick(&["rn", "rz", "rm", "rp"]);
         Style {
-            rounding: i.pick(&["rn", "rz", "rm", "rp"]).unwrap_or("rn"),
+            rounding: rounding.unwrap_or("rn"),
+            explicit: rounding.is_some(),
             ftz: i.flag("ftz"),
             sat: i.flag("sat"),
             relu: i.flag("relu"),
@@ -86,6 +90,10 @@ impl Lifter {
                 "mul" => self.b.bin(Opcode::LLVMFMul, args[0], args[1]),
                 _ => self.intrinsic("llvm.fma", &[args[0].ty()], &args)?,
             };
+            // The assembler may fuse what does not say how it rounds; whether it is fused is decided in the IR.
+            if self.symbols.is_some() && !style.explicit && v.is_instruction() {
+                v.let_contract();
+            }
             if style.ftz { self.flush(v, format)? } else { v }
         };
         let v = self.clamped(v, &style)?;

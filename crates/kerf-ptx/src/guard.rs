@@ -21,7 +21,7 @@ enum Effect {
 
 fn effect(opcode: &str) -> Effect {
     match opcode {
-        "ld" | "ldu" | "st" | "atom" | "red" | "membar" | "fence" | "trap" | "brkpt" => {
+        "ld" | "ldu" | "st" | "atom" | "red" | "membar" | "fence" | "trap" | "brkpt" | "cp" => {
             Effect::Memory
         }
         "bar" | "barrier" | "shfl" | "vote" | "match" | "activemask" | "redux"
@@ -48,12 +48,19 @@ impl Lifter {
                 done
             }
             Effect::Memory => self.branched(p, i),
+            // In a whole function a predicate is a branch like any other.
+            Effect::Collective if self.symbols.is_some() => self.branched(p, i),
             Effect::Collective => refuse(format!("{} under a predicate is not supported", i.name)),
         }
     }
 
     fn branched(&mut self, p: Value, i: Instruction) -> Lifted<()> {
-        let before = self.regs.all.clone();
+        self.under(p, |l| l.instruction(i))
+    }
+
+    /// Emits code that runs only where a predicate holds.
+    pub fn under(&mut self, p: Value, emit: impl FnOnce(&mut Lifter) -> Lifted<()>) -> Lifted<()> {
+        let before = self.regs.changes.len();
         let head = self.b.block();
         let tail = self.anchor.split_before();
         let Some(jump) = head.terminator() else {
@@ -67,7 +74,12 @@ impl Lifter {
         jump.erase();
 
         self.b = Builder::before(back);
-        self.instruction(i)?;
+        // What is emitted may split its block again.
+        let outer = std::mem::replace(&mut self.anchor, back);
+        let done = emit(self);
+        self.anchor = outer;
+        done?;
+        let then = back.block();
         self.b = Builder::before(self.anchor);
         let Some(branch) = head.terminator() else {
             return refuse("a block has no end");
@@ -79,7 +91,7 @@ impl Lifter {
             back,
             tail,
         };
-        for (k, old) in before.into_iter().enumerate() {
+        for (k, old) in self.regs.changed_since(before) {
             if self.regs.all[k].value != old.value {
                 self.regs.all[k] = place.join(old, self.regs.all[k]);
             }
@@ -99,11 +111,15 @@ struct Join {
 
 impl Join {
     fn join(&self, old: Register, new: Register) -> Register {
-        let bits = |r: &Register, at: Value| {
+        // A number stays one; what is a number on one way alone is joined as bits.
+        let same = old.value.map(Value::ty) == new.value.map(Value::ty);
+        let kept = new.value.map(Value::ty).filter(|_| same);
+        let content = |r: &Register, at: Value| {
             let b = Builder::before(at);
-            r.read(&b, b.int_ty(r.width))
+            let known = kept.or_else(|| r.kind.map(|k| k.llvm(&b)));
+            r.read(&b, known.unwrap_or_else(|| b.int_ty(r.width)))
         };
-        let (o, n) = (bits(&old, self.branch), bits(&new, self.back));
+        let (o, n) = (content(&old, self.branch), content(&new, self.back));
         let first = self.tail.first().unwrap_or(self.back);
         let phi = Builder::before(first).phi(n.ty());
         phi.add_incoming(&[(o, self.head), (n, self.then)]);

@@ -62,7 +62,11 @@ impl Lifter {
             let v = self.product(x, y, ty, part);
             if op == "mad" {
                 let c = if part == Part::Wide { doubled(ty) } else { ty };
-                self.b.add(v, self.read(&i.operand(3)?, c)?)
+                let c = self.read(&i.operand(3)?, c)?;
+                match part == Part::High && ty == Ty::Sint(32) && i.flag("sat") {
+                    true => self.intrinsic("llvm.sadd.sat", &[v.ty()], &[v, c])?,
+                    false => self.b.add(v, c),
+                }
             } else {
                 v
             }

@@ -1,5 +1,6 @@
-//! Tokens of a PTX template as LLVM IR spells it: `$0` is an operand, `$$` a dollar sign.
-use super::refusal::{Lifted, refuse};
+//! Tokens of PTX: of a template as LLVM IR spells it, where `$0` is an operand and `$$` a dollar sign, and of a file,
+//! where a dollar sign is a letter.
+use super::refusal::{Lifted, Refusal, refuse};
 
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +17,8 @@ pub(super) enum Token {
     F32(u32),
     /// `0dXXXXXXXXXXXXXXXX`, or a decimal literal, which PTX reads as f64.
     F64(u64),
-    /// String of a `.pragma`.
-    Text,
+    /// String of a `.pragma` or `.file`.
+    Text(String),
     /// Any other character.
     Punct(char),
 }
@@ -30,17 +31,72 @@ fn in_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.')
 }
 
+/// Where a token begins: line and column, both from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    /// Line.
+    pub line: u32,
+    /// Column, in characters.
+    pub column: u32,
+}
+
 struct Lexer {
     text: Vec<char>,
     at: usize,
+    /// Is it a template of an asm statement?
+    template: bool,
+    /// Up to where lines were counted, the line there, and where it begins.
+    counted: usize,
+    line: u32,
+    line_start: usize,
+}
+
+impl Lexer {
+    fn new(text: &str, template: bool) -> Lexer {
+        Lexer {
+            text: text.chars().collect(),
+            at: 0,
+            template,
+            counted: 0,
+            line: 1,
+            line_start: 0,
+        }
+    }
+
+    /// Where the next character is.
+    fn place(&mut self) -> Place {
+        for i in self.counted..self.at.min(self.text.len()) {
+            if self.text[i] == '\n' {
+                self.line += 1;
+                self.line_start = i + 1;
+            }
+        }
+        self.counted = self.at;
+        Place {
+            line: self.line,
+            column: (self.at - self.line_start) as u32 + 1,
+        }
+    }
+}
+
+/// Splits the text of a file into tokens, each with its place; the place of what is no token, and why.
+pub(super) fn file_tokens(text: &str) -> Result<Vec<(Token, Place)>, (Place, Refusal)> {
+    let mut l = Lexer::new(text, false);
+    let mut out = Vec::new();
+    loop {
+        let blank = l.skip_blank();
+        let place = l.place();
+        match blank.and_then(|()| l.next()) {
+            Ok(Some(t)) => out.push((t, place)),
+            Ok(None) => return Ok(out),
+            Err(why) => return Err((place, why)),
+        }
+    }
 }
 
 /// Splits a template into tokens.
 pub(super) fn tokens(template: &str) -> Lifted<Vec<Token>> {
-    let mut l = Lexer {
-        text: template.chars().collect(),
-        at: 0,
-    };
+    let mut l = Lexer::new(template, true);
     let mut out = Vec::new();
     while let Some(t) = l.next()? {
         out.push(t);
@@ -59,7 +115,7 @@ impl Lexer {
             return Ok(None);
         };
         let token = match c {
-            '$' if self.peek(1) != Some('$') => self.argument()?,
+            '$' if self.template && self.peek(1) != Some('$') => self.argument()?,
             '$' => self.word(),
             '"' => self.string()?,
             _ if starts_word(c) => self.word(),
@@ -123,7 +179,10 @@ impl Lexer {
     fn word(&mut self) -> Token {
         let mut s = String::new();
         while let Some(c) = self.peek(0) {
-            if c == '$' && self.peek(1) == Some('$') {
+            if c == '$' && !self.template {
+                s.push('$');
+                self.at += 1;
+            } else if c == '$' && self.peek(1) == Some('$') {
                 s.push('$');
                 self.at += 2;
             } else if c == ':' && self.peek(1) == Some(':') {
@@ -142,11 +201,13 @@ impl Lexer {
 
     fn string(&mut self) -> Lifted<Token> {
         self.at += 1;
+        let mut s = String::new();
         while let Some(c) = self.peek(0) {
             self.at += 1;
             if c == '"' {
-                return Ok(Token::Text);
+                return Ok(Token::Text(s));
             }
+            s.push(c);
         }
         refuse("a string has no end")
     }

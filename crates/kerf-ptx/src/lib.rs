@@ -18,33 +18,59 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 mod address;
+mod async_copy;
 mod atomics;
 mod bitwise;
+mod body_parser;
+mod call_graph;
+mod calls;
 mod carry;
 mod collective;
 mod compare;
 mod constraint;
 mod convert;
+mod declarations;
+mod declared_types;
+mod element_types;
+mod file_parser;
+mod file_syntax;
+mod flat;
 mod float_arith;
 mod float_functions;
+mod function;
 mod guard;
+mod inference;
 mod integer;
 mod lexer;
 mod lifter;
 mod memory;
 mod moves;
+mod narrow_integers;
 mod ordering;
+mod origins;
 mod parser;
 mod permute;
+mod pointers;
 mod refusal;
 mod registers;
 mod rounding;
+mod signature;
+mod small_float;
+mod source_lines;
 mod syntax;
+mod translate;
 mod types;
+mod variables;
 mod video;
+
+pub use translate::{PtxError, translate};
 
 #[cfg(test)]
 mod tests;
+
+/// What the inline assembly begins with that stands for a refused statement of a PTX file: a comment, so that code for
+/// the other kernels of the file is PTX that an assembler takes.
+pub const REFUSED: &str = "// refused: ";
 
 /// A call of inline assembly that was left in place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,6 +83,9 @@ pub struct Unlifted {
     pub reason: String,
     /// Source position, `file:line:column`, that of the outermost caller where it was inlined.
     pub location: Option<String>,
+    /// Is it a statement of a PTX file? Then nothing of its function was translated, and no device can run it.
+    #[serde(default)]
+    pub whole_function: bool,
 }
 
 /// Replaces each call of inline PTX that can be translated; gives the others.
@@ -65,7 +94,9 @@ pub fn lift(m: &Module) -> Vec<Unlifted> {
     let mut out = Vec::new();
     m.kernel_functions().into_iter().for_each(lift_exits);
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
-        let calls: Vec<Value> = f.instructions().into_iter().filter(is_asm_call).collect();
+        let asm = f.instructions().into_iter().filter(is_asm_call);
+        let refused = |c: &Value| c.callee().asm_text().0.starts_with(REFUSED);
+        let calls: Vec<Value> = asm.filter(|c| !refused(c)).collect();
         if calls.is_empty() {
             continue;
         }
@@ -88,6 +119,7 @@ pub fn lift(m: &Module) -> Vec<Unlifted> {
                     text: call.callee().asm_text().0,
                     reason: why.0,
                     location: location(call),
+                    whole_function: false,
                 });
             }
         }

@@ -5,6 +5,7 @@ use super::registers::{Binding, Registers, as_int, reinterpret, type_bits};
 use super::syntax::{Instruction, Operand, Statement};
 use super::types::Ty;
 use kerf_llvm::{Builder, Type, Value, sys};
+use std::collections::HashMap;
 
 /// An asm statement, taken apart.
 pub(super) struct Asm {
@@ -30,7 +31,12 @@ pub(super) struct Lifter {
     pub guard: Option<Value>,
     /// Is the statement volatile?
     pub side_effects: bool,
+    /// Variables and parameters by name, where a whole function is lifted.
+    pub symbols: Option<Symbols>,
 }
+
+/// Addresses of variables and parameters by name.
+pub(super) type Symbols = HashMap<String, Value>;
 
 /// Type of a register that a constraint names.
 fn register_type(width: u32) -> Ty {
@@ -55,6 +61,7 @@ pub(super) fn emit(
         carry: None,
         guard: None,
         side_effects: asm.side_effects,
+        symbols: None,
     };
     let outputs = l.bind(asm, arguments)?;
     if outputs.len() != results.len() {
@@ -155,9 +162,11 @@ impl Lifter {
                 let p = self.read(p, Ty::Pred)?;
                 return Ok(self.b.xor(p, t.int(1)));
             }
+            Operand::Beyond(..) => return self.symbol_address(o, ty),
             Operand::Name(_) | Operand::Arg(_) => match self.regs.find(o)? {
                 Some(Binding::Immediate(v)) => v,
                 Some(Binding::Register(i)) => return self.read_register(i, ty),
+                None if self.symbol(o).is_some() => return self.symbol_address(o, ty),
                 None => return self.special(o, ty),
             },
             _ => return refuse("an operand is of a kind that the instruction does not take"),
@@ -245,8 +254,7 @@ impl Lifter {
             (Some(p), Some(_)) => self.b.select(p, v, r.read(&self.b, v.ty())),
             _ => v,
         };
-        self.regs.all[i].value = Some(v);
-        self.regs.all[i].widened = None;
+        self.regs.set(i, v);
         Ok(())
     }
 
@@ -300,6 +308,7 @@ impl Lifter {
             "add" | "sub" | "mul" | "mad" | "fma" | "addc" | "subc" | "madc" => {
                 self.arithmetic(i, &opcode)
             }
+            "mul24" | "mad24" => self.product24(i, &opcode),
             "div" | "rem" => self.divide(i, &opcode),
             "neg" | "abs" | "min" | "max" => self.sign_and_order(i, &opcode),
             "sad" => self.sad(i),
@@ -321,7 +330,12 @@ impl Lifter {
             "setp" => self.setp(i),
             "selp" => self.selp(i),
             "slct" => self.slct(i),
-            "cvt" => self.convert(i),
+            "cvt" if i.flag("pack") => self.convert_packed(i),
+            "cvt" => match self.convert_small(i) {
+                Some(done) => done,
+                None => self.convert(i),
+            },
+            "cp" if self.symbols.is_some() => self.async_copy(i),
             "cvta" => self.cvta(i),
             "isspacep" => self.isspacep(i),
             "ld" | "ldu" => self.load(i),
@@ -342,7 +356,8 @@ impl Lifter {
                 i.modifiers.clear();
                 Ok(())
             }
-            _ if opcode.starts_with('v') => self.video(i, &opcode),
+            _ if opcode.starts_with('v') && opcode.ends_with(['2', '4']) => self.video(i, &opcode),
+            _ if opcode.starts_with('v') => self.video_scalar(i, &opcode),
             _ => i.unsupported(),
         }
     }

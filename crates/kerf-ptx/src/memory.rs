@@ -3,7 +3,7 @@ use super::address::take_space;
 use super::lifter::Lifter;
 use super::ordering::{Semantics, take_semantics};
 use super::refusal::Lifted;
-use super::registers::reinterpret;
+use super::registers::{Binding, reinterpret};
 use super::syntax::{Instruction, Operand};
 use super::types::Ty;
 use kerf_llvm::{Ordering, Value, space, sys};
@@ -70,6 +70,30 @@ impl Lifter {
         })
     }
 
+    /// The type of bits that are loaded or stored: that of the numbers which the registers hold, where they are known
+    /// to hold some.
+    fn held_type(&self, parts: &[Operand], ty: Ty) -> Ty {
+        let kind = |o: &Operand| match self.regs.find(o) {
+            Ok(Some(Binding::Register(i))) => {
+                let r = self.regs.all[i];
+                r.kind
+                    .filter(|k| r.width == ty.width() && k.width() == r.width)
+            }
+            _ => None,
+        };
+        let kinds: Vec<Ty> = parts.iter().filter_map(kind).collect();
+        match (ty, kinds.first()) {
+            (Ty::Bits(_), Some(first)) if kinds.iter().all(|k| k == first) => {
+                let registers = parts.iter().filter(|o| matches!(o, Operand::Name(_)));
+                match registers.count() == kinds.len() && (parts.len() == 1 || !first.is_pair()) {
+                    true => *first,
+                    false => ty,
+                }
+            }
+            _ => ty,
+        }
+    }
+
     /// `ld`
     pub fn load(&mut self, i: &mut Instruction) -> Lifted<()> {
         let a = self.access(i)?;
@@ -79,7 +103,7 @@ impl Lifter {
             return i.unsupported();
         }
         let bytes = a.ty.width() / 8;
-        let lane = a.ty.llvm(&self.b);
+        let lane = self.held_type(&parts, a.ty).llvm(&self.b);
         if a.semantics.is_atomic() {
             for (k, o) in parts.iter().enumerate() {
                 let at = self.beyond(p, u64::from(bytes) * k as u64);
@@ -122,8 +146,14 @@ impl Lifter {
         }
         let bytes = a.ty.width() / 8;
         let mut values = Vec::new();
+        let ty = self.held_type(&parts, a.ty);
         for o in &parts {
-            values.push(self.read(o, a.ty)?);
+            values.push(match (o, a.ty == ty) {
+                (Operand::Int(_), false) => {
+                    reinterpret(&self.b, self.read(o, a.ty)?, ty.llvm(&self.b))
+                }
+                _ => self.read(o, ty)?,
+            });
         }
         if a.semantics.is_atomic() {
             for (k, v) in values.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! From tokens to statements.
-use super::lexer::{Token, tokens};
+use super::lexer::{Place, Token, tokens};
 use super::refusal::{Lifted, refuse};
 use super::syntax::{Instruction, Operand, Statement};
 use super::types::Ty;
@@ -9,10 +9,7 @@ const MAX_PARAMETERISED: u64 = 4096;
 
 /// Parses a template.
 pub(super) fn parse(template: &str) -> Lifted<Vec<Statement>> {
-    let mut p = Parser {
-        tokens: tokens(template)?,
-        at: 0,
-    };
+    let mut p = Parser::new(tokens(template)?, Vec::new());
     let mut out = Vec::new();
     let mut depth = 0u32;
     while let Some(t) = p.take() {
@@ -52,35 +49,74 @@ pub(super) fn parse(template: &str) -> Lifted<Vec<Statement>> {
     Ok(out)
 }
 
-fn show(t: &Token) -> String {
+/// A token, for messages.
+pub(super) fn show(t: &Token) -> String {
     match t {
         Token::Arg(n) => format!("operand ${n}"),
         Token::Word(w) => format!("`{w}`"),
         Token::Punct(c) => format!("`{c}`"),
-        Token::Text => "a string".to_owned(),
+        Token::Text(_) => "a string".to_owned(),
         Token::Int(_) | Token::F16(_) | Token::F32(_) | Token::F64(_) => "a number".to_owned(),
     }
 }
 
-struct Parser {
+/// A walk over tokens.
+pub(super) struct Parser {
     tokens: Vec<Token>,
+    places: Vec<Place>,
     at: usize,
 }
 
 impl Parser {
-    fn take(&mut self) -> Option<Token> {
+    /// At the first of these tokens; their places, where they are known.
+    pub fn new(tokens: Vec<Token>, places: Vec<Place>) -> Parser {
+        Parser {
+            tokens,
+            places,
+            at: 0,
+        }
+    }
+
+    /// Where the next token is; at the end, where the last one is.
+    pub fn place(&self) -> Place {
+        let last = self.places.len().saturating_sub(1);
+        let at = self.places.get(self.at.min(last));
+        at.copied().unwrap_or_default()
+    }
+
+    /// Where the token is that was taken last.
+    pub fn last_place(&self) -> Place {
+        let last = self.places.len().saturating_sub(1);
+        let at = self.places.get(self.at.saturating_sub(1).min(last));
+        at.copied().unwrap_or_default()
+    }
+
+    /// The next token, which stays.
+    pub fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    /// The next token but `ahead`, which stays.
+    pub fn peek_ahead(&self, ahead: usize) -> Option<&Token> {
+        self.tokens.get(self.at + ahead)
+    }
+
+    /// Takes the next token.
+    pub fn take(&mut self) -> Option<Token> {
         let t = self.tokens.get(self.at).cloned();
         self.at += 1;
         t
     }
 
-    fn skip(&mut self, c: char) -> bool {
+    /// Takes this character; was it there?
+    pub fn skip(&mut self, c: char) -> bool {
         let there = self.tokens.get(self.at) == Some(&Token::Punct(c));
         self.at += usize::from(there);
         there
     }
 
-    fn expect(&mut self, c: char) -> Lifted<()> {
+    /// Takes this character, which must be there.
+    pub fn expect(&mut self, c: char) -> Lifted<()> {
         if self.skip(c) {
             return Ok(());
         }
@@ -138,7 +174,12 @@ impl Parser {
         }
     }
 
-    fn instruction(&mut self, name: String, guard: Option<(Operand, bool)>) -> Lifted<Instruction> {
+    /// An instruction whose name was taken, up to its semicolon.
+    pub fn instruction(
+        &mut self,
+        name: String,
+        guard: Option<(Operand, bool)>,
+    ) -> Lifted<Instruction> {
         let modifiers = name.split('.').skip(1).map(str::to_owned).collect();
         let mut operands = Vec::new();
         if !self.skip(';') {
@@ -168,7 +209,8 @@ impl Parser {
         }
     }
 
-    fn operand(&mut self) -> Lifted<Operand> {
+    /// One operand.
+    pub fn operand(&mut self) -> Lifted<Operand> {
         if self.skip('{') {
             let mut items = vec![self.scalar()?];
             while self.skip(',') {
@@ -198,10 +240,17 @@ impl Parser {
             let second = self.scalar()?;
             return Ok(Operand::Pair(Box::new(first), Box::new(second)));
         }
+        if matches!(first, Operand::Name(_)) && self.skip('+') {
+            let Operand::Int(bytes) = self.scalar()? else {
+                return refuse("what is added to a name is no number");
+            };
+            return Ok(Operand::Beyond(Box::new(first), bytes));
+        }
         Ok(first)
     }
 
-    fn scalar(&mut self) -> Lifted<Operand> {
+    /// A register, a symbol or a number.
+    pub fn scalar(&mut self) -> Lifted<Operand> {
         let minus = self.skip('-');
         let o = match self.take() {
             Some(Token::Int(v)) if minus => Operand::Int(v.wrapping_neg()),

@@ -4,7 +4,7 @@ use super::syntax::Operand;
 use super::types::Ty;
 use kerf_llvm::{Builder, Opcode, Type, TypeKind, Value};
 use kerf_num::Format;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A register. PTX types its registers by width alone, so a value keeps the LLVM type that it was
 /// made with and is reinterpreted only where an instruction reads it as another.
@@ -18,6 +18,10 @@ pub(super) struct Register {
     pub value: Option<Value>,
     /// The upper half, where the register was made as `{0, half}`: the f32 that a bf16 widens to.
     pub widened: Option<Value>,
+    /// Where it lives between the blocks of a function.
+    pub slot: Option<Value>,
+    /// Floating-point type that the function uses it as.
+    pub kind: Option<Ty>,
 }
 
 /// What an operand number stands for.
@@ -36,6 +40,8 @@ pub(super) struct Registers {
     pub all: Vec<Register>,
     /// What `$n` is.
     pub arguments: Vec<Binding>,
+    /// Registers that were given a value, each with what it was before, in order.
+    pub changes: Vec<(usize, Register)>,
     scopes: Vec<HashMap<String, usize>>,
 }
 
@@ -47,8 +53,22 @@ impl Registers {
             declared,
             value,
             widened: None,
+            slot: None,
+            kind: None,
         });
         self.all.len() - 1
+    }
+    /// Gives a register a value.
+    pub fn set(&mut self, i: usize, value: Value) {
+        self.changes.push((i, self.all[i]));
+        self.all[i].value = Some(value);
+        self.all[i].widened = None;
+    }
+    /// The registers that changed after the first `from` changes, each with what it was before them.
+    pub fn changed_since(&self, from: usize) -> Vec<(usize, Register)> {
+        let mut seen = HashSet::new();
+        let later = self.changes[from..].iter();
+        later.filter(|(i, _)| seen.insert(*i)).copied().collect()
     }
     /// `{`
     pub fn open(&mut self) {

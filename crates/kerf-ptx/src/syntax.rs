@@ -23,6 +23,8 @@ pub(super) enum Operand {
     Vector(Vec<Operand>),
     /// `[base + offset]`
     Memory(Box<Operand>, Box<Operand>),
+    /// `symbol + bytes`, the address of a variable's part.
+    Beyond(Box<Operand>, u64),
     /// `!p`
     Not(Box<Operand>),
     /// `p|q`

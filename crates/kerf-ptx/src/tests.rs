@@ -2,6 +2,7 @@
 use super::*;
 use kerf_llvm::{PassOptions, TargetMachine};
 
+mod files;
 mod floats;
 mod integers;
 mod memory;

@@ -87,6 +87,10 @@ impl Ty {
             Ty::Float2(_) | Ty::Int2(_) => 32,
         }
     }
+    /// Is it a pair of floating-point numbers?
+    pub fn is_pair(self) -> bool {
+        matches!(self, Ty::Float2(_))
+    }
     /// Is it a signed integer type?
     pub fn signed(self) -> bool {
         matches!(self, Ty::Sint(_) | Ty::Int2(true))

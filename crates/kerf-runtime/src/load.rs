@@ -108,6 +108,11 @@ fn compile(
     }
     let checked = s.config()?.memcheck.is_some();
     s.aside(|_| {
+        if let Some((name, _)) = plan.kernels.iter().find(|(_, k)| k.coarsen.is_some()) {
+            let why =
+                format!("`coarsen` of {name} is for workloads: launches of applications stay");
+            return Err(bad("KERF_PLAN", why));
+        }
         plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
         if checked {
             kerf_pass::sanitize::instrument(m).map_err(|e| bad(&source, e.0))?;

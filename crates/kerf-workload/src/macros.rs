@@ -86,10 +86,10 @@ pub(crate) fn text(source: Option<&Path>) -> String {
     read.map_or_else(String::new, |b| String::from_utf8_lossy(&b).into_owned())
 }
 
-/// Is it bitcode or IR, which macros do not reach?
+/// Is it bitcode, IR or PTX, which macros do not reach?
 pub fn is_compiled(source: &Path) -> bool {
     let ending = source.extension().and_then(|e| e.to_str());
-    matches!(ending, Some("bc" | "ll"))
+    matches!(ending, Some("bc" | "ll" | "ptx"))
 }
 
 /// Names that a source defines as one number each, and uses.

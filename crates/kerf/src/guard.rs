@@ -16,7 +16,7 @@ pub const OPTION: &str = "unguarded";
 
 /// Whether a file should be read in another process first.
 pub fn is_needed(file: &Path) -> bool {
-    Language::from_path(file) == Some(Language::Ir)
+    Language::from_path(file).is_some_and(Language::is_compiled)
 }
 
 /// How a guarded process ended.
@@ -109,16 +109,21 @@ pub fn again(file: &Path) -> Result<i32, Failure> {
 
 /// Fails if LLVM does not survive the source of a workload. Whatever else is wrong with it is left to be found.
 pub fn survives(workload: &Path) -> Result<(), Failure> {
-    let Ok(w) = Workload::read(workload, &[]) else {
-        return Ok(());
-    };
-    if !is_needed(&w.source) {
+    match Workload::read(workload, &[]) {
+        Ok(w) => survives_source(&w.source),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Fails if LLVM does not survive a source.
+pub fn survives_source(source: &Path) -> Result<(), Failure> {
+    if !is_needed(source) {
         return Ok(());
     }
-    let args = ["inspect".into(), w.source.clone().into()];
-    match this_program(args, Stdio::null(), limit(&w.source))? {
-        Ended::Signal(s) => Err(crashed(&w.source, s)),
-        Ended::Limit(l) => Err(endless(&w.source, l)),
+    let args = ["inspect".into(), source.to_owned().into()];
+    match this_program(args, Stdio::null(), limit(source))? {
+        Ended::Signal(s) => Err(crashed(source, s)),
+        Ended::Limit(l) => Err(endless(source, l)),
         Ended::Itself(..) => Ok(()),
     }
 }

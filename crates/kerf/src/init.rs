@@ -9,14 +9,15 @@ use kerf_ir::program;
 use kerf_llvm::Module;
 use kerf_run::job::Job;
 use kerf_run::skeleton::{
-    KernelKnowledge, KernelsError, TrialOutcome, kernel_knowledge, settle, skeleton, used_globals,
+    KernelKnowledge, KernelsError, Skeleton, TrialOutcome, kernel_knowledge, settle, skeleton,
+    used_globals,
 };
 use std::path::{Path, PathBuf};
 
 /// Arguments of the command.
 #[derive(clap::Args)]
 pub struct Args {
-    /// CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file.
+    /// CUDA (.cu), OpenCL (.cl), PTX (.ptx) or LLVM (.ll, .bc) file.
     pub file: PathBuf,
     /// Kernels to launch, in order; by default all of the file.
     #[arg(long)]
@@ -47,9 +48,9 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
 }
 
 /// The kernels to launch, with what their code tells.
-fn chosen(a: &Args, m: &Module) -> Result<Vec<KernelKnowledge>, Failure> {
-    kernel_knowledge(m, &a.kernel).map_err(|e| match e {
-        KernelsError::None => Failure::new(format!("{} has no kernel", a.file.display()))
+fn chosen(file: &Path, kernels: &[String], m: &Module) -> Result<Vec<KernelKnowledge>, Failure> {
+    kernel_knowledge(m, kernels).map_err(|e| match e {
+        KernelsError::None => Failure::new(format!("{} has no kernel", file.display()))
             .help("a template counts once it is instantiated: launch it somewhere in the file, or write `template __global__ void k<double>(...);`"),
         KernelsError::Unknown { ref known } => {
             Failure::new(e.to_string()).help(format!("there are {}", known.join(", ")))
@@ -90,17 +91,53 @@ fn report(
     Ok(())
 }
 
+/// A draft of a workload file at a path, for kernels of a source; all of them where none is named.
+fn draft(
+    file: &Path,
+    flags: &[String],
+    kernels: &[String],
+    folder: &Path,
+) -> Result<Skeleton, Failure> {
+    let tools = toolchain::discover("sm_90");
+    let shown = crate::inspect::compiling(file);
+    let p = program::load(&tools, file, flags)?;
+    drop(shown);
+    let m = p.module().map_err(kerf_run::job::JobError::from)?;
+    let known = chosen(file, kernels, &m)?;
+    let globals = used_globals(&m, &known);
+    let source = from_folder(folder, file);
+    let numbers = kerf_workload::macros::numbers(file);
+    let source = source.to_string_lossy();
+    Ok(skeleton(&source, flags, &known, &globals, &numbers))
+}
+
+/// Tries a draft, every access checked, and writes what came of it: what does not fit is the first thing to edit.
+fn settled(s: Skeleton, path: &Path) -> Result<TrialOutcome, Failure> {
+    let job = Job {
+        memcheck: Some(kerf_exec::cpu::SanitizeOptions::everything()),
+        ..Job::plain(path.to_owned(), &toolchain::discover("sm_90"))
+    };
+    settle(s, job, &report_of).map_err(|e| {
+        Failure::new(format!("cannot write {}: {e}", path.display()))
+            .help("choose another place with --out")
+    })
+}
+
+/// Writes a first workload file for kernels of a source, tried once; gives the number of guesses in it.
+pub fn first_workload(
+    file: &Path,
+    flags: &[String],
+    kernels: &[String],
+    path: &Path,
+) -> Result<(usize, TrialOutcome), Failure> {
+    let s = draft(file, flags, kernels, files::folder(path))?;
+    Ok((s.guesses, settled(s, path)?))
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     crate::in_utf8(&a.file)?;
-    let tools = toolchain::discover("sm_90");
     let flags = crate::compiler_flags(a.include.clone(), a.define.clone(), a.flags.clone());
-    let shown = crate::inspect::compiling(&a.file);
-    let p = program::load(&tools, &a.file, &flags)?;
-    drop(shown);
-    let m = p.module().map_err(kerf_run::job::JobError::from)?;
-    let known = chosen(a, &m)?;
-    let globals = used_globals(&m, &known);
     let stem = a.file.file_stem().unwrap_or_default();
     let path = a
         .out
@@ -112,15 +149,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     } else {
         files::folder(&path)
     };
-    let source = from_folder(folder, &a.file);
-    let numbers = kerf_workload::macros::numbers(&a.file);
-    let s = skeleton(
-        &source.to_string_lossy(),
-        &flags,
-        &known,
-        &globals,
-        &numbers,
-    );
+    let s = draft(&a.file, &flags, &a.kernel, folder)?;
     if print {
         say(&s.text())?;
         return Ok(0);
@@ -129,16 +158,8 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         return Err(Failure::new(format!("{} is there already", path.display()))
             .help("--force replaces it, --out names another file"));
     }
-    // Tried once, every access checked: what does not fit is the first thing to edit.
-    let job = Job {
-        memcheck: Some(kerf_exec::cpu::SanitizeOptions::everything()),
-        ..Job::plain(path.clone(), &tools)
-    };
     let guesses = s.guesses;
-    let outcome = settle(s, job, &report_of).map_err(|e| {
-        Failure::new(format!("cannot write {}: {e}", path.display()))
-            .help("choose another place with --out")
-    })?;
+    let outcome = settled(s, &path)?;
     report(&path, guesses, &outcome, format)?;
     Ok(0)
 }

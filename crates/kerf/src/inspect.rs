@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of the command.
 #[derive(clap::Args)]
 pub struct Args {
-    /// CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file.
+    /// CUDA (.cu), OpenCL (.cl), PTX (.ptx) or LLVM (.ll, .bc) file.
     pub file: PathBuf,
     /// Only this kernel.
     #[arg(long)]
@@ -286,6 +286,7 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
                 .map_or_else(String::new, |l| format!(" (line {})", l.line));
             let what = match b.scope {
                 ObstacleScope::CpuRun => style.bad("cannot run on the CPU"),
+                ObstacleScope::Run => style.bad("cannot run"),
                 ObstacleScope::Tuning => "cannot be tuned".to_owned(),
             };
             let _ = writeln!(o, "  {what}: {}{at}: {}", b.what, b.why);
@@ -443,6 +444,7 @@ fn run(
     if infos.is_empty() {
         let help = match Language::from_path(file) {
             Some(Language::OpenCl) => "a kernel is a __kernel function that is defined here",
+            Some(Language::Ptx) => "a kernel is an .entry that has a body",
             Some(Language::Ir) => {
                 "a kernel is a function with the calling convention ptx_kernel that is defined here; the file may be empty"
             }

@@ -12,6 +12,21 @@ pub(super) fn everywhere(axis: usize) -> Polynomial {
     Polynomial([(k, 1), (vec![Symbol::Thread(axis)], 1)].into())
 }
 
+/// The values that a maximum is taken of, or the one value that is none: the optimiser makes one comparison of
+/// `x < n && y < n`, of the larger of both.
+fn terms_of_maximum(v: Value) -> Vec<Value> {
+    let mut out = vec![v];
+    for _ in 0..3 {
+        let split = |v: Value| {
+            let name = v.callee_name().unwrap_or_default();
+            let maximum = name.starts_with("llvm.smax.") || name.starts_with("llvm.umax.");
+            if maximum { v.args() } else { vec![v] }
+        };
+        out = out.into_iter().flat_map(split).collect();
+    }
+    out
+}
+
 impl Reader<'_> {
     /// What a comparison says of a thread's index or a loop's variable.
     pub(super) fn guard(&mut self, c: Value) {
@@ -23,8 +38,13 @@ impl Reader<'_> {
             LLVMIntSLE | LLVMIntULE | LLVMIntSGT | LLVMIntUGT => (1, 0),
             LLVMIntEQ | LLVMIntNE => (0, 0),
         };
-        self.bound(&a, &b, strict);
-        self.bound(&b, &a, swapped);
+        for (side, by, more) in [(0, &b, strict), (1, &a, swapped)] {
+            for what in terms_of_maximum(c.operand(side)) {
+                if let Some(what) = self.polynomial(what) {
+                    self.bound(&what, by, more);
+                }
+            }
+        }
     }
 
     /// `what` is below `by + more`.

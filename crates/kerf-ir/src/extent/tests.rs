@@ -9,6 +9,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+declare i32 @llvm.umax.i32(i32, i32)
 define ptx_kernel void @k({params}) {{
   %tx = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -67,6 +68,30 @@ end:
             IndexMeaning::Nothing
         ]
     );
+}
+
+#[test]
+fn one_comparison_of_both_indices() {
+    let e = extents_of(
+        "  %more = call i32 @llvm.umax.i32(i32 %x, i32 %y)
+  %in = icmp slt i32 %more, %n
+  br i1 %in, label %do, label %end
+do:
+  %row = mul i32 %y, %n
+  %at = add i32 %row, %x
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    let r = &e.reach[&PointerSource::Parameter(0)];
+    let len = r.bytes.as_ref().expect("known").divided(8);
+    assert_eq!(len.text(name), "n * n");
+    let ends = e.threads.map(|t| t.map(|t| t.text(name)));
+    assert_eq!(ends, [Some("n".into()), Some("n".into()), None]);
 }
 
 #[test]

@@ -324,3 +324,39 @@ fn literals_have_the_type_of_the_instruction() {
         "double 2.500000e+00"
     );
 }
+
+#[test]
+fn numbers_of_eight_bits() {
+    let to = |format: &str, x: &str, y: &str| {
+        let text = format!("cvt.rn.satfinite.{format}.f32 $0,$1,$2;");
+        number("i16", &text, "=h,f,f", &format!("float {x}, float {y}"))
+    };
+    assert_eq!(to("e4m3x2", "1.0", "-1.5"), 0x38BC);
+    // The largest number, and what saturates at it.
+    assert_eq!(to("e4m3x2", "4.480000e+02", "0x41CDCD6500000000"), 0x7E7E);
+    // The least number; half of it is a tie, which goes to zero; three halves to two.
+    assert_eq!(
+        to("e4m3x2", "0x3F60000000000000", "0x3F50000000000000"),
+        0x0100
+    );
+    assert_eq!(
+        to("e4m3x2", "0x3F68000000000000", "0x7FF8000000000000"),
+        0x027F
+    );
+    // Ties of normal numbers: 1.0625 and 1.1875.
+    assert_eq!(to("e4m3x2", "1.062500e+00", "1.187500e+00"), 0x383A);
+    assert_eq!(to("e5m2x2", "1.0", "5.734400e+04"), 0x3C7B);
+    assert_eq!(
+        to("e5m2x2", "0x3EF0000000000000", "0xFFF0000000000000"),
+        0x01FB
+    );
+    let from = |format: &str, bits: u32| {
+        let text = format!("cvt.rn.f16x2.{format} $0,$1;");
+        number("i32", &text, "=r,h", &format!("i16 {}", bits as u16 as i16))
+    };
+    assert_eq!(from("e4m3x2", 0x38BC), 0x3C00_BE00);
+    assert_eq!(from("e4m3x2", 0x7E01), 0x5F00_1800);
+    assert_eq!(from("e4m3x2", 0x7F80), 0x7FFF_8000);
+    assert_eq!(from("e5m2x2", 0x7C7D), 0x7C00_7FFF);
+    assert_eq!(from("e5m2x2", 0x3C01), 0x3C00_0100);
+}

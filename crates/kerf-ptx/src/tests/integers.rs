@@ -229,3 +229,56 @@ fn several_results_are_a_struct() {
         0x3FF0_0000
     );
 }
+
+#[test]
+fn products_of_24_bits() {
+    let of = |op: &str, x: i64, y: i64| {
+        let text = format!("{op} $0,$1,$2;");
+        number("i32", &text, "=r,r,r", &format!("i32 {x}, i32 {y}"))
+    };
+    assert_eq!(of("mul24.lo.s32", 0xFF_FFFF, 2), 0xFFFF_FFFE);
+    assert_eq!(of("mul24.lo.u32", 0xFF_FFFF, 2), 0x1FF_FFFE);
+    assert_eq!(of("mul24.hi.u32", 0xFF_FFFF, 0xFF_FFFF), 0xFFFF_FE00);
+    assert_eq!(of("mul24.lo.u32", 0x7F00_0003, 5), 15);
+    let sum = |op: &str, args: &str| number("i32", op, "=r,r,r,r", args);
+    let largest = i32::MAX;
+    assert_eq!(sum("mad24.lo.u32 $0,$1,$2,$3;", "i32 7, i32 6, i32 -1"), 41);
+    assert_eq!(
+        sum(
+            "mad.hi.sat.s32 $0,$1,$2,$3;",
+            &format!("i32 {largest}, i32 {largest}, i32 {largest}")
+        ),
+        0x7FFF_FFFF
+    );
+}
+
+#[test]
+fn packing_clamps() {
+    let of = |op: &str, args: &str| {
+        let n = args.split(',').count();
+        let inputs = ",r".repeat(n);
+        let operands: Vec<String> = (0..=n).map(|k| format!("${k}")).collect();
+        let text = format!("{op} {};", operands.join(","));
+        number("i32", &text, &format!("=r{inputs}"), args)
+    };
+    let eight = "cvt.pack.sat.u8.s32.b32";
+    assert_eq!(of(eight, "i32 300, i32 -5, i32 4660"), 0x1234_FF00);
+    assert_eq!(
+        of("cvt.pack.sat.s8.s32.b32", "i32 -300, i32 5, i32 0"),
+        0x8005
+    );
+    assert_eq!(
+        of("cvt.pack.sat.s16.s32", "i32 40000, i32 -40000"),
+        0x7FFF_8000
+    );
+    assert_eq!(of("cvt.pack.sat.u4.s32.b32", "i32 99, i32 7, i32 1"), 0x1F7);
+    assert_eq!(of("vadd.u32.u32.u32.sat", "i32 -1, i32 1"), 0xFFFF_FFFF);
+    assert_eq!(of("vsub.s32.u32.u32", "i32 3, i32 5"), 0xFFFF_FFFE);
+    assert_eq!(of("vshr.s32.s32.u32.clamp", "i32 -8, i32 40"), 0xFFFF_FFFF);
+    assert_eq!(of("vshr.u32.u32.u32.wrap", "i32 8, i32 33"), 4);
+    assert_eq!(of("vabsdiff.u32.s32.s32.add", "i32 -3, i32 4, i32 10"), 17);
+    assert_eq!(
+        of("vmin.s32.s32.s32.max", "i32 -3, i32 4, i32 -1"),
+        0xFFFF_FFFF
+    );
+}

@@ -8,7 +8,7 @@ fn names_the_opcode() {
         "cp.async.cg.shared.global [$0], [$0], 16;",
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0}, [$0];",
         "mbarrier.init.shared.b64 [$0], $0;",
-        "cvt.rn.satfinite.e4m3x2.f32 $0, $0, $0;",
+        "cvt.rn.satfinite.e2m1x2.f32 $0, $0, $0;",
         "exit;",
         "elect.sync $0, -1;",
         "add.rz.bf16 $0, $0, $0;",

@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::section::Section;
 
 /// Extensions of sources.
-pub(super) const KINDS: [&str; 4] = ["cu", "cl", "ll", "bc"];
+pub(super) const KINDS: [&str; 5] = ["cu", "cl", "ptx", "ll", "bc"];
 
 /// Flags followed by a directory, attached or as the next flag.
 const DIRECTORY_FLAGS: [&str; 3] = ["-I", "-isystem", "-iquote"];
@@ -23,7 +23,7 @@ pub(super) fn source(reader: &mut Reader<'_>, top: &Section<'_>) -> Option<PathB
         reader.mistake(
             node.span.clone(),
             format!("source `{text}` is of no known kind"),
-            "a file ending in .cu, .cl, .ll or .bc",
+            "a file ending in .cu, .cl, .ptx, .ll or .bc",
             None,
         );
         return None;

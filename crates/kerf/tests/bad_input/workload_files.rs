@@ -178,7 +178,11 @@ const SPOILT: &[Spoilt] = &[
     ),
     (
         ("\"kernels.cu\"", "\"good.toml\""),
-        &["spoilt.toml:1:10", "no known kind", ".cu, .cl, .ll or .bc"],
+        &[
+            "spoilt.toml:1:10",
+            "no known kind",
+            ".cu, .cl, .ptx, .ll or .bc",
+        ],
     ),
 ];
 

@@ -23,7 +23,7 @@
     "1:10: source `missing.cu` does not exist; expected a file DIR/missing.cu; help: paths are relative to the workload file",
 ]),
 ("source = \"k.cu\"", "source = \"k.txt\"", &[
-    "1:10: source `k.txt` is of no known kind; expected a file ending in .cu, .cl, .ll or .bc",
+    "1:10: source `k.txt` is of no known kind; expected a file ending in .cu, .cl, .ptx, .ll or .bc",
 ]),
 ("source = \"k.cu\"", "source = 3", &[
     "1:10: `source` is an integer; expected a string",
