@@ -34,7 +34,7 @@ use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch, Laun
 use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::{ShadowMap, VARIABLE_ENTRIES};
-use launch::{KernelEntry, LaunchShape, Reserve};
+use launch::{KernelCall, KernelEntry, LaunchShape, Reserve};
 use launch_state::{MemoryRange, Shared};
 use lower::{LowerOptions, Lowered, LoweredKernel};
 use memory::Arena;
@@ -109,6 +109,11 @@ impl CpuExecutor {
     /// Compiles a finished module for this machine.
     pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
         Self::from_lowered(CpuCode::new(finished, options)?.0, options)
+    }
+
+    /// An executor of code that was compiled before, with variables as the source has them.
+    pub fn from_code(code: &CpuCode, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
+        Self::from_lowered(code.0.clone(), options)
     }
 
     /// An executor of code for this machine.
@@ -260,6 +265,17 @@ impl CpuExecutor {
         args: &[*const u8],
         cooperative: bool,
     ) -> Result<(), ExecError> {
+        self.launch_only(launch, args, cooperative, None)
+    }
+
+    /// [`CpuExecutor::launch_with`], of some blocks by number where they are given.
+    fn launch_only(
+        &mut self,
+        launch: LaunchConfiguration,
+        args: &[*const u8],
+        cooperative: bool,
+        only: Option<&[u64]>,
+    ) -> Result<(), ExecError> {
         let LaunchConfiguration {
             symbol,
             name,
@@ -309,7 +325,13 @@ impl CpuExecutor {
         if let Some(e) = &mut self.entries {
             e.use_it();
         }
-        let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, args);
+        let call = KernelCall {
+            entry: &entry,
+            shape,
+            args,
+            only,
+        };
+        let run = || launch::run(&shared, &self.pool, &self.reserves, &call);
         let (fault, printed) = match &self.shadow {
             Some(s) => s.with(run),
             None => run(),
@@ -340,6 +362,17 @@ impl CpuExecutor {
             .chain(self.variables.iter().cloned())
             .chain(self.beside.iter().cloned())
             .collect()
+    }
+
+    fn launch_blocks_of(&mut self, l: &Launch, only: Option<&[u64]>) -> Result<(), ExecError> {
+        // Kept alive through the launch.
+        let storage = l
+            .args
+            .iter()
+            .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
+        self.launch_only(l.configuration(), &args, false, only)
     }
 
     fn slot(&self, id: BufferId) -> Result<&Buffer, ExecError> {
@@ -440,14 +473,12 @@ impl Executor for CpuExecutor {
     }
 
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
-        // Kept alive through the launch.
-        let storage = l
-            .args
-            .iter()
-            .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
-            .collect::<Result<Vec<_>, _>>()?;
-        let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
-        self.launch_with(l.configuration(), &args, false)
+        self.launch_blocks_of(l, None)
+    }
+
+    fn launch_blocks(&mut self, l: &Launch, blocks: &[u64]) -> Result<bool, ExecError> {
+        self.launch_blocks_of(l, Some(blocks))?;
+        Ok(true)
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

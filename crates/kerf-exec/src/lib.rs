@@ -246,6 +246,12 @@ pub trait Executor {
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError>;
     /// Launches a kernel (in order with everything before it).
     fn launch(&mut self, launch: &Launch) -> Result<(), ExecError>;
+    /// Launches a kernel, of which only some blocks need to run, by number. Tells whether only those ran: an executor that
+    /// cannot leave some out runs all.
+    fn launch_blocks(&mut self, launch: &Launch, _blocks: &[u64]) -> Result<bool, ExecError> {
+        self.launch(launch)?;
+        Ok(false)
+    }
     /// Starts the clock, after everything before it.
     fn start_clock(&mut self) -> Result<(), ExecError>;
     /// Waits for all work and gives the seconds since [`Executor::start_clock`].

@@ -174,7 +174,8 @@ impl ShadowedRandom {
     /// Runs it on an executor that has it loaded as device code.
     fn run<E: ShadowExecutor>(&self, exec: &mut E) -> Result<DeviceShadows, ExecError> {
         let n = self.threads();
-        let outs = identity::launch(&self.random.kernels[0], (self.seed, 0), None, exec)?;
+        let k = &self.random.kernels[0];
+        let outs = identity::launch((k, k.threads()), (self.seed, 0), None, exec)?;
         let mut values = Vec::new();
         for (format, id) in FORMATS.into_iter().zip(&outs) {
             let scalars = BufferScalars {
@@ -221,7 +222,8 @@ impl ShadowedRandom {
     pub fn run_with_tables(&self, options: CpuOptions) -> Result<RandomShadows, ExecError> {
         let code = CpuCode::new(&self.module, options)?;
         let mut exec = CpuExecutor::with_shadow(&code, options, self.map.clone())?;
-        let outs = identity::launch(&self.random.kernels[0], (self.seed, 0), None, &mut exec)?;
+        let k = &self.random.kernels[0];
+        let outs = identity::launch((k, k.threads()), (self.seed, 0), None, &mut exec)?;
         let mut values = Vec::new();
         for (format, id) in FORMATS.into_iter().zip(&outs) {
             let places = (0..self.threads()).map(|i| (i * format.bytes(), format));

@@ -40,11 +40,16 @@ pub const FUNCTIONS: &str = "__kerf_count_";
 /// Numbers of one site.
 pub const FIELDS: usize = fields::FIELDS;
 
+/// Parts of a grid of which one is run where some blocks stand for all.
+const STANDS_FOR: usize = 4;
+
 /// How much is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// Executions of blocks: about as fast as the program itself.
+    /// Executions of blocks, and nothing that a prediction needs beside them.
+    Executions,
+    /// Executions of blocks, and what some warps do: about as fast as the program itself.
     Blocks,
     /// Also what values each site sees: tens of operations for each of the program's.
     Values,
@@ -81,6 +86,8 @@ pub struct KernelCounters {
 /// What the pass counts, and where.
 #[derive(Debug, Clone)]
 pub struct CountTable {
+    /// How much is recorded.
+    pub detail: Detail,
     /// Blocks of the module, over all its functions.
     pub blocks: usize,
     /// Format of each recorded site, over all functions.
@@ -101,6 +108,14 @@ impl CountTable {
     /// Bytes of [`SITES`].
     pub fn site_bytes(&self) -> usize {
         8 * FIELDS * self.formats.len().max(1)
+    }
+    /// Blocks of a grid, by number, that stand for all of them: those whose addresses are looked at, and a fraction of those
+    /// whose warps are. None where all blocks are hardly more.
+    pub fn standing_for(&self, blocks: u64) -> Option<Vec<u64>> {
+        let mut some: std::collections::BTreeSet<u64> =
+            addresses::looked_at_blocks(blocks).collect();
+        some.extend(self.noted.looked_at_blocks(blocks).step_by(STANDS_FOR));
+        (2 * (some.len() as u64) < blocks).then(|| some.into_iter().collect())
     }
     /// The kernel with a symbol.
     pub fn kernel(&self, symbol: &str) -> Option<&KernelCounters> {
@@ -166,7 +181,7 @@ pub fn label(m: &Module) {
 
 /// What would be counted of a prepared module, which stays as it is. Blocks have the numbers that
 /// [`label`] gives them.
-pub fn describe(m: &Module) -> CountTable {
+pub fn describe(m: &Module, detail: Detail) -> CountTable {
     let mut blocks = BTreeMap::new();
     let mut records = BTreeMap::new();
     let mut formats = Vec::new();
@@ -183,10 +198,15 @@ pub fn describe(m: &Module) -> CountTable {
         }
     }
     let mut out = CountTable {
+        detail,
         blocks: blocks.len(),
         formats,
         kernels: Vec::new(),
-        sampled: SampledAccesses::in_blocks(m, defined(m).into_iter().flat_map(Value::blocks)),
+        sampled: SampledAccesses::in_blocks(
+            m,
+            defined(m).into_iter().flat_map(Value::blocks),
+            detail,
+        ),
         noted: Noted::in_functions(&defined(m), &blocks),
     };
     for info in kernels(m) {
@@ -221,13 +241,13 @@ pub fn describe(m: &Module) -> CountTable {
     out
 }
 
-/// Instruments a prepared module. With [`Detail::Blocks`] all records of sites stay empty.
+/// Instruments a prepared module. All records of sites stay empty but with [`Detail::Values`].
 pub fn instrument(
     m: &Module,
     detail: Detail,
     device: CountDevice,
 ) -> Result<CountTable, LlvmError> {
-    let counters = describe(m);
+    let counters = describe(m, detail);
     let functions = defined(m);
     let array = |name: &str, bytes: usize| {
         let t = m.int_ty(64).array(bytes as u64 / 8);

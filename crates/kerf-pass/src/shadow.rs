@@ -18,6 +18,7 @@ mod instructions;
 mod library;
 mod memory;
 mod provenance;
+mod rounding_constant;
 mod runtime;
 mod words;
 

@@ -51,6 +51,18 @@ pub struct LaunchShape {
     pub cooperative: bool,
 }
 
+/// A kernel with what it is launched with.
+pub struct KernelCall<'a> {
+    /// The kernel.
+    pub entry: &'a KernelEntry,
+    /// Shape.
+    pub shape: LaunchShape,
+    /// Where each argument is.
+    pub args: &'a [*const u8],
+    /// Blocks that run, by number; none: all.
+    pub only: Option<&'a [u64]>,
+}
+
 /// Memory that a worker keeps between launches.
 #[derive(Default)]
 pub struct Reserve {
@@ -109,17 +121,23 @@ fn place(ctx: &mut BlockContext, grid: [u32; 3], i: u64) {
 }
 
 /// The blocks of a launch that no worker has taken yet.
-struct Blocks {
+struct Blocks<'a> {
+    /// Those that run, by number; none: all of the grid.
+    only: Option<&'a [u64]>,
     all: u64,
     next: AtomicU64,
     /// How many are taken at a time: one shared counter a block would cost short blocks dear.
     chunk: u64,
 }
 
-impl Blocks {
-    fn new(grid: [u32; 3], workers: usize) -> Blocks {
-        let all: u64 = grid.iter().map(|g| u64::from(*g)).product();
+impl Blocks<'_> {
+    fn new(grid: [u32; 3], only: Option<&[u64]>, workers: usize) -> Blocks<'_> {
+        let all = match only {
+            Some(some) => some.len() as u64,
+            None => grid.iter().map(|g| u64::from(*g)).product(),
+        };
         Blocks {
+            only,
             all,
             next: AtomicU64::new(0),
             chunk: (all / (32 * workers as u64)).clamp(1, 64),
@@ -141,7 +159,7 @@ struct Work<'a> {
     entry: &'a KernelEntry,
     shape: LaunchShape,
     args: Args,
-    blocks: Blocks,
+    blocks: Blocks<'a>,
 }
 
 /// Where the addresses of the arguments are.
@@ -202,7 +220,11 @@ impl Work<'_> {
                 true => nth(i, self.blocks.all, entry.order),
                 false => i,
             };
-            place(c, grid, i);
+            let number = match self.blocks.only {
+                Some(some) => some.get(i as usize).copied().unwrap_or(0),
+                None => i,
+            };
+            place(c, grid, number);
             true
         };
         match entry.mode {
@@ -226,22 +248,23 @@ impl Work<'_> {
     }
 }
 
-/// Runs all blocks on the pool's threads. `args[i]` points at argument i.
+/// Runs the blocks of a call on the pool's threads.
 pub fn run(
     shared: &Shared,
     pool: &rayon::ThreadPool,
     reserves: &[Mutex<Reserve>],
-    entry: &KernelEntry,
-    shape: LaunchShape,
-    args: &[*const u8],
+    call: &KernelCall,
 ) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
     super::signals::install_handlers();
+    let KernelCall {
+        entry, shape, args, ..
+    } = *call;
     let work = Work {
         shared,
         entry,
         shape,
         args: Args(args.as_ptr()),
-        blocks: Blocks::new(shape.grid, pool.current_num_threads()),
+        blocks: Blocks::new(shape.grid, call.only, pool.current_num_threads()),
     };
     let error: Mutex<Option<MemoryError>> = Mutex::new(None);
     let record = |r: Result<(), MemoryError>| {

@@ -18,7 +18,7 @@ use super::regions;
 use super::sanitize::region::Region;
 use super::symbols;
 use kerf_ir::kernels::reachable;
-use kerf_ir::obstacles::{GRID_SYNC, ObstacleScope, obstacles, syncs_grid};
+use kerf_ir::obstacles::{GRID_SYNC, obstacles, syncs_grid};
 use kerf_llvm::{HostJit, Linkage, LlvmError, Module, Opcode, PassOptions, TargetMachine, Value};
 use kerf_pass::reference_library;
 use kerf_pass::sanitize::{self, SiteTable};
@@ -117,7 +117,7 @@ fn drop_refused(m: &Module) {
     let refused = |k: &Value| {
         obstacles(m, *k, &[])
             .iter()
-            .any(|o| o.scope == ObstacleScope::CpuRun && o.what != GRID_SYNC)
+            .any(|o| o.scope.stops_cpu() && o.what != GRID_SYNC)
     };
     let mut dead: Vec<Value> = m.kernel_functions().into_iter().filter(refused).collect();
     while !dead.is_empty() {

@@ -6,7 +6,7 @@
 //! stands for no access.
 use super::accesses::{CountedAccess, Direction, MemoryKind, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
-use super::{CountTable, KernelCounters};
+use super::{CountTable, Detail, KernelCounters};
 use kerf_llvm::{Builder, IntPred, Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -41,12 +41,13 @@ impl SampledAccesses {
     pub(super) fn in_blocks(
         m: &Module,
         blocks: impl Iterator<Item = kerf_llvm::Block>,
+        detail: Detail,
     ) -> SampledAccesses {
         let mut out = SampledAccesses::default();
         for b in blocks {
             let all = b.instructions().into_iter().flat_map(|i| touched(m, i));
             let places = all.map(|(pointer, _, _)| {
-                looked_at(pointer).then(|| {
+                (detail != Detail::Executions && looked_at(pointer)).then(|| {
                     out.count += 1;
                     out.count - 1
                 })
@@ -102,6 +103,11 @@ pub(super) fn numbers(b: &Builder) -> (Value, Value) {
         b.add(b.mul(rows, r(n, "x")), r(i, "x"))
     };
     (linear("tid", "ntid"), linear("ctaid", "nctaid"))
+}
+
+/// Blocks of a grid whose addresses are looked at: the one in the middle of each quarter.
+pub(super) fn looked_at_blocks(blocks: u64) -> impl Iterator<Item = u64> {
+    (0..BLOCKS).map(move |quarter| (2 * quarter + 1) * blocks / (2 * BLOCKS))
 }
 
 impl Own {

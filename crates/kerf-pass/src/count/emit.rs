@@ -128,7 +128,8 @@ impl<'m> Pass<'m> {
             .collect();
         let entry = Builder::before(first);
         let at = addresses::Own::new(&entry, self.addresses.0);
-        let warp = kernel.then(|| self.warps.1.own(&entry));
+        let notes = kernel && self.detail != Detail::Executions;
+        let warp = notes.then(|| self.warps.1.own(&entry));
         let mut frame = Frame {
             counts: each.iter().map(|_| variable(&entry)).collect(),
             entry,
@@ -141,7 +142,7 @@ impl<'m> Pass<'m> {
         };
         for (existing, start) in each {
             self.count_block(&mut frame, &existing, start);
-            if self.detail != Detail::Blocks {
+            if self.detail == Detail::Values {
                 self.see_sites(&mut frame, existing, start);
             }
         }

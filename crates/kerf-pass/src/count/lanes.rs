@@ -154,6 +154,17 @@ impl Noted {
         (self.stride() * self.places.len() as u64).max(8) as usize
     }
 
+    /// Blocks of a grid whose warps are looked at, as [`Noted::own`] finds them.
+    pub(super) fn looked_at_blocks(&self, blocks: u64) -> impl Iterator<Item = u64> {
+        let parts = self.parts;
+        let long = (blocks / parts).max(1);
+        (0..parts).filter_map(move |part| {
+            let first = (part * blocks).div_ceil(parts);
+            let chosen = first + ((part * MIXED) >> 15) % long;
+            (chosen < blocks).then_some(chosen)
+        })
+    }
+
     /// Where a thread's warp has its numbers, counted from those of a block; and whether it is looked at.
     pub(super) fn own(&self, b: &Builder) -> Own {
         let register = |name: &str| register(b, name);

@@ -203,6 +203,14 @@ impl CountTally {
         }
     }
 
+    /// What `all` blocks of threads would have counted, by `counted` of them.
+    pub fn scale(&mut self, all: u64, counted: u64) {
+        let by = |n: u64| (u128::from(n) * u128::from(all) / u128::from(counted.max(1))) as u64;
+        for b in &mut self.blocks {
+            b[..LANES].iter_mut().for_each(|n| *n = by(*n));
+        }
+    }
+
     /// How often a block ran.
     pub fn block(&self, number: usize) -> BlockCount {
         let b = &self.blocks[number];

@@ -1,4 +1,5 @@
 //! The shadow of each instruction's result, from those of its operands.
+use super::rounding_constant::rounds_by_sum;
 use super::{Dd, Pass, lanes};
 use kerf_ir::sites::location;
 use kerf_llvm::{Builder, Opcode, RealPred, Value};
@@ -16,6 +17,10 @@ impl Pass<'_> {
         let b = &after;
         let binary = |p: &Self, name: &str| p.apply(b, name, &[i.operand(0), i.operand(1)]);
         let shape = lanes(i.ty());
+        if rounds_by_sum(i) {
+            self.shadows.insert(i, vec![self.exact(b, i)]);
+            return;
+        }
         let new = match op {
             LLVMFAdd => binary(self, "add"),
             LLVMFSub => binary(self, "sub"),

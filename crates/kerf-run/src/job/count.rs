@@ -5,14 +5,15 @@
 //! the instrumented program leaves it to the CPU executor, with the reason in the counts.
 use super::check::refuse;
 use super::counting_executor::CountingExecutor;
-use super::finished::{bound_blocks, finished, launched_only};
+use super::finished::{Libdevice, bound_blocks, launched_only};
 use super::resident_inputs::ResidentInputs;
 use super::turn::alone;
 use super::{Device, Job, JobError};
 use crate::device_inputs::DeviceGenerator;
 use crate::memory;
 use crate::run::{FirstContents, WorkloadSession};
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_clang::sha256;
+use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::finish;
@@ -127,17 +128,33 @@ fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &CountTally) -> Vec
     by.into_values().collect()
 }
 
+/// What counting runs of one process keep for the next.
+#[derive(Default)]
+pub(super) struct CountingShelf {
+    /// The program with counters for this machine, by what it was made of.
+    code: Option<(String, CountTable, CpuCode)>,
+}
+
+/// What a counting run takes from earlier ones.
+pub(super) struct CountingTools<'k> {
+    pub libdevice: &'k mut Libdevice,
+    pub shelf: &'k mut CountingShelf,
+    /// First contents of the buffers, where they are kept.
+    pub contents: Option<FirstContents>,
+}
+
 /// Puts the counters into a prepared module and finishes it.
 fn instrumented(
     job: &Job,
     session: &WorkloadSession,
     m: &Module,
     (detail, device): (Detail, CountDevice),
+    libdevice: &mut Libdevice,
 ) -> Result<CountTable, JobError> {
     // Blocks are numbered over the whole program, which is what predictions look at.
     let counters = count::instrument(m, detail, device).map_err(not_made)?;
     launched_only(m, session, &session.check()?);
-    finished(m, job)?;
+    libdevice.finish(m, &job.toolchain())?;
     Ok(counters)
 }
 
@@ -193,13 +210,14 @@ pub(super) fn counting_code(
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
+    libdevice: &mut Libdevice,
 ) -> Result<Result<(String, CountTable), NotCounted>, JobError> {
     let kept = silence(m);
     if !kept.is_empty() {
         return Ok(Err(NotCounted::Prints(kept.join(", "))));
     }
     bound_blocks(m, session)?;
-    let counters = instrumented(job, session, m, (detail, CountDevice::Gpu))?;
+    let counters = instrumented(job, session, m, (detail, CountDevice::Gpu), libdevice)?;
     Ok(match finish::ptx(m, &job.arch) {
         Ok(ptx) => Ok((ptx, counters)),
         Err(e) => Err(NotCounted::Ptx(e)),
@@ -252,8 +270,9 @@ fn on_gpu(
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
+    libdevice: &mut Libdevice,
 ) -> Result<Result<ProgramCounts, NotCounted>, JobError> {
-    let (ptx, counters) = match counting_code(job, session, m, detail)? {
+    let (ptx, counters) = match counting_code(job, session, m, detail, libdevice)? {
         Ok(made) => made,
         Err(why) => return Ok(Err(why)),
     };
@@ -264,7 +283,8 @@ fn on_gpu(
     // The run would be in others' times.
     let _turn = alone(job)?;
     let contents = large_contents(job, session)?;
-    match run_and_collect(session, Box::new(exec), contents, &counters) {
+    let exec = CountingExecutor::new(Box::new(exec), &counters)?;
+    match run_and_collect(session, exec, contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the
         // counters are read.
         Err(JobError::Exec(e @ ExecError::Device { .. }))
@@ -286,24 +306,37 @@ fn on_cpu_executor(
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
+    tools: CountingTools,
 ) -> Result<ProgramCounts, JobError> {
-    let counters = instrumented(job, session, m, (detail, CountDevice::Cpu))?;
     let options = CpuOptions {
         threads: job.threads,
         ..CpuOptions::default()
     };
-    let exec = CpuExecutor::new(m, options)?;
-    run_and_collect(session, Box::new(exec), None, &counters)
+    let launched = session.check()?;
+    let key = format!("{} {detail:?} {launched:?}", sha256(&m.bitcode()));
+    let known = tools.shelf.code.take().filter(|c| c.0 == key);
+    let made = match known {
+        Some(c) => c,
+        None => {
+            let what = (detail, CountDevice::Cpu);
+            let counters = instrumented(job, session, m, what, tools.libdevice)?;
+            (key, counters, CpuCode::new(m, options)?)
+        }
+    };
+    let (_, counters, code) = tools.shelf.code.insert(made);
+    let exec = CpuExecutor::from_code(code, options)?;
+    let mut exec = CountingExecutor::new(Box::new(exec), counters)?;
+    exec.sampled = job.count_sampled;
+    run_and_collect(session, exec, tools.contents, counters)
 }
 
 /// Runs an instrumented program once and reads what it counted.
 fn run_and_collect(
     session: &WorkloadSession,
-    exec: Box<dyn Executor>,
+    mut exec: CountingExecutor,
     contents: Option<FirstContents>,
     counters: &CountTable,
 ) -> Result<ProgramCounts, JobError> {
-    let mut exec = CountingExecutor::new(exec, counters)?;
     let mut l = session.load_with(&mut exec, contents)?;
     session.run(&mut exec, &mut l)?;
     let mut kernels = Vec::new();
@@ -347,16 +380,17 @@ pub(super) fn counted(
     session: &WorkloadSession,
     (m, unlifted): (&Module, &[kerf_ptx::Unlifted]),
     detail: Detail,
+    tools: CountingTools,
 ) -> Result<ProgramCounts, JobError> {
     let mut needs_cpu = Vec::new();
     if !job.counts_on_cpu() {
-        match on_gpu(job, session, &m.duplicate(), detail)? {
+        match on_gpu(job, session, &m.duplicate(), detail, tools.libdevice)? {
             Ok(counts) => return Ok(counts),
             Err(why) => needs_cpu.push(why.to_string()),
         }
         refuse(m, &session.check()?, session.kernels, unlifted)?;
     }
-    let counts = on_cpu_executor(job, session, &m.duplicate(), detail)?;
+    let counts = on_cpu_executor(job, session, &m.duplicate(), detail, tools)?;
     Ok(ProgramCounts {
         needs_cpu,
         ..counts

@@ -1,6 +1,8 @@
 //! An executor that reads the counters of an instrumented program after each launch.
 use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
-use kerf_pass::count::{self, BlockCount, CountTable, CountTally, LaunchCounts, Pattern, Together};
+use kerf_pass::count::{
+    self, BlockCount, CountTable, CountTally, Detail, LaunchCounts, Pattern, Together,
+};
 use std::collections::BTreeMap;
 
 /// Beyond this many kinds of launches, those of one shape are merged.
@@ -10,6 +12,8 @@ const MOST_KINDS: usize = 2048;
 pub(super) struct CountingExecutor<'a> {
     inner: Box<dyn Executor>,
     counters: &'a CountTable,
+    /// Some blocks of each launch stand for all.
+    pub(super) sampled: bool,
     blocks: BufferId,
     sites: BufferId,
     addresses: BufferId,
@@ -29,8 +33,10 @@ pub(super) struct CountingExecutor<'a> {
     kinds: BTreeMap<(String, Vec<u8>), usize>,
 }
 
-/// Launches of a kernel whose addresses and warps are looked at, and those of them with the same numbers as arguments.
+/// Launches of a kernel whose addresses and warps are looked at, also where some blocks stand for all; and those of them with the
+/// same numbers as arguments.
 const LOOKED_AT: u32 = 8;
+const LOOKED_AT_SAMPLED: u32 = 2;
 const ALIKE: u32 = 4;
 
 /// Do accesses of two launches touch about as much?
@@ -65,6 +71,7 @@ impl<'a> CountingExecutor<'a> {
         Ok(CountingExecutor {
             inner,
             counters,
+            sampled: false,
             blocks,
             sites,
             addresses,
@@ -98,6 +105,18 @@ impl<'a> CountingExecutor<'a> {
             Arg::Composite { pointers, .. } => pointers.iter().map(|p| of(&p.1)).sum(),
             Arg::Bytes(_) | Arg::Local(_) => 0,
         }
+    }
+
+    /// Runs a launch. Gives its blocks and how many of them ran, where those were not all.
+    fn run(&mut self, l: &Launch) -> Result<Option<(u64, u64)>, ExecError> {
+        let all = l.grid.iter().map(|g| u64::from(*g)).product();
+        let some = self.sampled.then(|| self.counters.standing_for(all));
+        let Some(some) = some.flatten() else {
+            self.inner.launch(l)?;
+            return Ok(None);
+        };
+        let only = self.inner.launch_blocks(l, &some)?;
+        Ok(only.then_some((all, some.len() as u64)))
     }
 
     /// Notes a launch, and returns its kind.
@@ -184,7 +203,12 @@ impl Executor for CountingExecutor<'_> {
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
         let key = (l.symbol.to_owned(), numbers(l));
         let before = |n: Option<&u32>| n.copied().unwrap_or(0);
-        let look = before(self.looked_at.get(l.symbol)) < LOOKED_AT
+        let most = match self.sampled {
+            true => LOOKED_AT_SAMPLED,
+            false => LOOKED_AT,
+        };
+        let look = self.counters.detail != Detail::Executions
+            && before(self.looked_at.get(l.symbol)) < most
             && before(self.alike.get(&key)) < ALIKE;
         if look {
             let nothing = vec![0; self.counters.sampled.bytes()];
@@ -192,9 +216,12 @@ impl Executor for CountingExecutor<'_> {
             let nothing = vec![0; self.counters.noted.bytes()];
             self.inner.write(self.warps, &nothing)?;
         }
-        self.inner.launch(l)?;
+        let counted = self.run(l)?;
         let (blocks, sites) = (self.inner.read(self.blocks)?, self.inner.read(self.sites)?);
-        let tally = CountTally::read(self.counters, &blocks, &sites);
+        let mut tally = CountTally::read(self.counters, &blocks, &sites);
+        if let Some((all, some)) = counted {
+            tally.scale(all, some);
+        }
         self.inner.write(self.blocks, &vec![0; blocks.len()])?;
         self.inner.write(self.sites, &vec![0; sites.len()])?;
         if let (true, Some(k)) = (look, self.counters.kernel(l.symbol)) {
