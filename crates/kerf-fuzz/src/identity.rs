@@ -7,7 +7,7 @@ use crate::random_plan::random_plan;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
-use kerf_pass::Plan;
+use kerf_pass::{Coarsening, Plan};
 
 /// Outputs of one kernel: f64, f32, f16 and i32 buffers.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +94,8 @@ pub struct PreparedRandom {
     pub module: Module,
     /// Last argument of each kernel that a plan runs in two versions.
     pub lambda: Vec<Option<f32>>,
+    /// How a plan coarsens each kernel.
+    pub coarsen: Vec<Option<Coarsening>>,
 }
 
 /// Makes and finishes a random module; with `plans`, its kernels are changed by the plan of the seed.
@@ -126,6 +128,8 @@ pub fn prepare_with(
     let of = |k: &RandomKernel| plan.kernels.get(&k.name)?.partition.as_ref();
     let lambda = random.kernels.iter();
     let lambda = lambda.map(|k| of(k).map(|p| p.lambda as f32)).collect();
+    let coarse = |k: &RandomKernel| plan.kernels.get(&k.name)?.coarsen;
+    let coarsen = random.kernels.iter().map(coarse).collect();
     plan.apply(&module)
         .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
@@ -134,6 +138,7 @@ pub fn prepare_with(
         seed,
         module,
         lambda,
+        coarsen,
     })
 }
 
@@ -144,19 +149,24 @@ pub fn run(
     exec: &mut dyn Executor,
 ) -> Result<Outputs, ExecError> {
     let lambda = p.lambda.get(index).copied().flatten();
-    let outs = launch(&p.random.kernels[index], (p.seed, index), lambda, exec)?;
+    let mut kernel = p.random.kernels[index].clone();
+    let threads = kernel.threads();
+    if let Some(c) = p.coarsen.get(index).copied().flatten() {
+        kernel.block = c.launch(kernel.block).map_err(ExecError::Compile)?;
+    }
+    let outs = launch((&kernel, threads), (p.seed, index), lambda, exec)?;
     read_outputs(&outs, exec)
 }
 
-/// Launches kernel `index` of a seed on an executor that has it loaded, with a further argument where a plan runs it in
+/// Launches kernel `index` of a seed, with buffers for so many threads, on an executor that has it loaded, with a further argument where a plan runs it in
 /// two versions; gives its four outputs.
 pub(crate) fn launch(
-    k: &RandomKernel,
+    (k, threads): (&RandomKernel, usize),
     (seed, index): (u64, usize),
     lambda: Option<f32>,
     exec: &mut dyn Executor,
 ) -> Result<Vec<BufferId>, ExecError> {
-    let (mut args, outs) = random_buffers(seed, index, k.threads(), exec)?;
+    let (mut args, outs) = random_buffers(seed, index, threads, exec)?;
     args.extend(lambda.map(|l| Arg::Bytes(l.to_le_bytes().to_vec())));
     exec.launch(&Launch {
         symbol: &k.name,

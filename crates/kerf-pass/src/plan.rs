@@ -1,18 +1,22 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
 mod error;
+mod numbered;
 
 use crate::block_size;
+use crate::coarsen::{CoarsenError, Coarsening, coarsen};
 use crate::engine::ChosenFormats;
 use crate::formats;
 use crate::index_space;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition};
 use crate::site_format::SiteFormat;
-use crate::specialise::{Want, Wanted, specialise};
+use crate::specialise::{Wanted, specialise};
 use crate::storage;
 use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::rewriting::Rewriting;
 use kerf_ir::sites::{self, Site};
 use kerf_llvm::{Module, Value};
+use numbered::NumberedKernel;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,6 +36,10 @@ pub struct KernelPlan {
     /// local array by name, a variable of the program as `constant NAME` or `device NAME`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<String, SiteFormat>,
+    /// Clusters of expressions that are written differently ([`crate::rewriting`]), before anything else is changed. New
+    /// operations get the widest of the formats that the plan gives to the sites of their cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rewrites: Vec<Rewriting>,
     /// A second version of the kernel, and which warps run it; the first is the one described above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<Partition>,
@@ -41,6 +49,9 @@ pub struct KernelPlan {
     /// Warp-sized blocks that are put together to one ([`crate::index_space`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regroup: Option<u32>,
+    /// Neighbouring threads whose work one thread does ([`crate::coarsen`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coarsen: Option<Coarsening>,
 }
 
 impl KernelPlan {
@@ -49,14 +60,17 @@ impl KernelPlan {
         self.sites.is_empty()
             && self.math.is_empty()
             && self.storage.is_empty()
+            && self.rewrites.is_empty()
             && self.partition.is_none()
             && self.block.is_none()
             && self.regroup.is_none()
+            && self.coarsen.is_none()
     }
 
     /// Could the kernel run as this plan says and, in some warps, as a partition says?
     pub fn partition_fits(&self, m: &Module, kernel: Value, p: &Partition) -> bool {
-        let wants = |sites, math| Plan::wants(m, ("", kernel), sites, math).ok();
+        let numbered = NumberedKernel::unchanged(m, "", kernel);
+        let wants = |sites, math| numbered.wants(sites, math).ok();
         match (wants(&self.sites, &self.math), wants(&p.sites, &p.math)) {
             (Some(first), Some(second)) => partition::check(kernel, p, &first, &second).is_ok(),
             _ => false,
@@ -85,15 +99,6 @@ impl Default for Plan {
             kernels: BTreeMap::new(),
             launch: BTreeMap::new(),
         }
-    }
-}
-
-fn place(kernel: &str, s: &Site) -> PlanPlace {
-    PlanPlace {
-        kernel: kernel.to_owned(),
-        site: s.id,
-        op: s.op.clone(),
-        line: s.location.as_ref().map(|l| l.line),
     }
 }
 
@@ -199,55 +204,6 @@ impl Plan {
         self
     }
 
-    /// What is wanted of a kernel's instructions; refused as a whole if anything cannot be.
-    fn wants(
-        m: &Module,
-        (name, f): (&str, Value),
-        sites_of: &BTreeMap<usize, SiteFormat>,
-        math_of: &BTreeMap<usize, MathVariant>,
-    ) -> Result<Vec<(Value, Want)>, PlanError> {
-        let map = sites::sites(m, f);
-        let mut all: BTreeMap<usize, Want> = BTreeMap::new();
-        let site = |id: usize| {
-            map.sites.get(id).ok_or_else(|| PlanError::UnknownSite {
-                kernel: name.to_owned(),
-                site: id,
-                count: map.sites.len(),
-            })
-        };
-        for (id, format) in sites_of {
-            let s = site(*id)?;
-            if SiteFormat::from(s.format) == *format {
-                continue;
-            }
-            formats::check(map.instructions[*id], *format).map_err(|why| PlanError::Refused {
-                place: place(name, s),
-                format: *format,
-                why,
-            })?;
-            all.entry(*id).or_default().format = Some(*format);
-        }
-        for (id, variant) in math_of {
-            let s = site(*id)?;
-            let format = all.get(id).and_then(|w| w.format);
-            let format = format.unwrap_or_else(|| s.format.into());
-            math::check(map.instructions[*id], *variant, format).map_err(|why| {
-                PlanError::Variant {
-                    place: place(name, s),
-                    variant: *variant,
-                    why,
-                }
-            })?;
-            if *variant != MathVariant::Accurate {
-                all.entry(*id).or_default().math = Some(*variant);
-            }
-        }
-        Ok(all
-            .into_iter()
-            .map(|(id, w)| (map.instructions[id], w))
-            .collect())
-    }
-
     /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
     /// `copies` are the kernels' second versions, which hold everything as the first do.
     fn held(
@@ -305,6 +261,7 @@ impl Plan {
         let infos = kernels::kernels(m);
         let mut wanted = Wanted::new();
         let mut versions: Vec<partition::Versions> = Vec::new();
+        let mut rewritten: Vec<Value> = Vec::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -314,7 +271,15 @@ impl Plan {
             let f = m
                 .function(&info.symbol)
                 .ok_or_else(|| unknown(vec![info.name.clone()]))?;
-            let chosen = Self::wants(m, (name, f), &k.sites, &k.math)?;
+            let twice = wanted.iter().any(|w| w.0 == f);
+            if twice && (!k.rewrites.is_empty() || rewritten.contains(&f)) {
+                return Err(PlanError::RewrittenTwice(name.clone()));
+            }
+            let numbered = NumberedKernel::rewritten(m, name, f, &k.rewrites)?;
+            if !k.rewrites.is_empty() {
+                rewritten.push(f);
+            }
+            let chosen = numbered.wants(&k.sites, &k.math)?;
             if let Some(p) = &k.partition {
                 let refused = |why| PlanError::Partition {
                     kernel: name.clone(),
@@ -323,7 +288,7 @@ impl Plan {
                 if versions.iter().any(|v| v.first == f) {
                     return Err(refused("the plan names it twice".into()));
                 }
-                let cheap = Self::wants(m, (name, f), &p.sites, &p.math)?;
+                let cheap = numbered.wants(&p.sites, &p.math)?;
                 partition::check(f, p, &chosen, &cheap).map_err(refused)?;
                 let v = partition::Versions::new(f, p.select);
                 wanted.push((v.second, v.moved(&cheap)));
@@ -380,6 +345,19 @@ impl Plan {
             } else if let Some(block) = k.block {
                 block_size::fix(m, f, block).map_err(refused)?;
             }
+            if let Some(c) = &k.coarsen {
+                let refused = |why| PlanError::Coarsen {
+                    kernel: name.clone(),
+                    why,
+                };
+                if k.regroup.is_some() {
+                    return Err(refused("its blocks are regrouped".into()));
+                }
+                coarsen(m, f, c).map_err(|e| match e {
+                    CoarsenError::Obstacle(why) => refused(why),
+                    CoarsenError::Pass(e) => PlanError::Pass(e),
+                })?;
+            }
         }
         Ok(())
     }
@@ -400,6 +378,10 @@ mod tests {
         ));
         assert!(Plan::parse(r#"{"version":1,"sitez":{}}"#).is_err());
         let text = r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32","4":"dw64.cmp"}}}}"#;
+        let p = Plan::parse(text).expect("parses");
+        assert!(!p.is_identity());
+        assert_eq!(serde_json::to_string(&p).expect("serialises"), text);
+        let text = r#"{"version":1,"kernels":{"k":{"coarsen":{"factor":8,"axis":"y","run":2}}}}"#;
         let p = Plan::parse(text).expect("parses");
         assert!(!p.is_identity());
         assert_eq!(serde_json::to_string(&p).expect("serialises"), text);

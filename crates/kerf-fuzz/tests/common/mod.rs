@@ -24,6 +24,7 @@ pub fn outputs(random: RandomModule, seed: u64, module: Module) -> Vec<Outputs> 
         seed,
         module,
         lambda: Vec::new(),
+        coarsen: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     (0..p.random.kernels.len())

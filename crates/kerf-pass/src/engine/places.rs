@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Places {
     /// Blocks that can be reached, definitions before uses.
     pub(crate) blocks: Vec<Block>,
-    number: BTreeMap<Block, usize>,
+    pub(crate) number: BTreeMap<Block, usize>,
     /// The block that every way to a block goes through last.
     pub(crate) dominator: Vec<usize>,
     /// Loops around each.
@@ -53,6 +53,26 @@ impl Places {
         }
     }
 
+    /// Does every way to a block go through another?
+    pub(crate) fn dominates(&self, a: usize, mut b: usize) -> bool {
+        while b > a {
+            b = self.dominator[b];
+        }
+        a == b
+    }
+
+    /// Of the blocks between one and another that it dominates, the last of those with the fewest loops around.
+    pub(crate) fn least_loops(&self, from: usize, to: usize) -> usize {
+        let (mut k, mut best) = (to, to);
+        while k != from && k != 0 {
+            k = self.dominator[k];
+            if self.depth[k] < self.depth[best] {
+                best = k;
+            }
+        }
+        best
+    }
+
     /// Where a conversion of something that block `from` defines belongs; none if nothing needs it.
     fn place(&self, c: Value, from: usize) -> Option<usize> {
         let mut at: Option<usize> = None;
@@ -71,15 +91,7 @@ impl Places {
                 at = Some(at.map_or(b, |a| meet(&self.dominator, a, b)));
             }
         }
-        let mut k = at?;
-        let mut best = k;
-        while k != from && k != 0 {
-            k = self.dominator[k];
-            if self.depth[k] < self.depth[best] {
-                best = k;
-            }
-        }
-        Some(best)
+        Some(self.least_loops(from, at?))
     }
 }
 

@@ -41,6 +41,14 @@ pub enum PlanError {
         /// Why.
         why: String,
     },
+    /// A thread cannot do the work of several.
+    #[error("threads of kernel {kernel} cannot do the work of several: {why}")]
+    Coarsen {
+        /// Kernel.
+        kernel: String,
+        /// What stands against it.
+        why: String,
+    },
     /// It does not parse.
     #[error("not a plan: {0}")]
     Malformed(#[from] serde_json::Error),
@@ -96,6 +104,27 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
+    /// A cluster of expressions cannot be written so.
+    #[error("expressions of kernel {kernel} cannot be rewritten: {why}")]
+    Rewriting {
+        /// Kernel.
+        kernel: String,
+        /// What stands against it.
+        why: crate::rewriting::RewritingError,
+    },
+    /// A rewritten site has a variant of what is no more.
+    #[error(
+        "{place} is rewritten, and the plan gives it variant {variant} as well; one of the two has to go"
+    )]
+    RewrittenVariant {
+        /// The site.
+        place: PlanPlace,
+        /// Variant asked for.
+        variant: MathVariant,
+    },
+    /// A kernel whose expressions are rewritten is named twice.
+    #[error("the plan names kernel {0} twice, and rewrites expressions of it")]
+    RewrittenTwice(String),
     /// A buffer or array cannot be held in the format.
     #[error("`{buffer}` of kernel {kernel} cannot be held in {format}: {why}")]
     Storage {
