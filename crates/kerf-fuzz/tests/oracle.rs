@@ -131,6 +131,7 @@ fn both(
         seed,
         module,
         lambda: Vec::new(),
+        coarsen: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     let got = identity::run(&p, which, &mut exec).unwrap_or_else(|e| panic!("seed {seed}: {e}"));

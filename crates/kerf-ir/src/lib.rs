@@ -23,6 +23,8 @@ mod managed;
 pub mod obstacles;
 pub mod prepare;
 pub mod program;
+pub mod pure_operation;
+pub mod rewriting;
 pub mod sites;
 mod small_fma;
 pub mod undefined_locals;

@@ -250,7 +250,7 @@ fn language(subject: &Subject, result: &TuneResult) -> Result<Language, PatchErr
     if subject.digest() != result.program {
         return Err(PatchError::Changed(named.display().to_string()));
     }
-    let language = Language::from_path(named).filter(|l| *l != Language::Ir);
+    let language = Language::from_path(named).filter(|l| !l.is_compiled());
     language.ok_or_else(|| PatchError::NoSource(named.clone()))
 }
 
@@ -456,8 +456,12 @@ pub fn patch(r: &PatchRequest, mut tell: impl FnMut(&str)) -> Result<PatchOutcom
         unsaid: Vec::new(),
     };
     let Some(found) = search.run(&mut tell)? else {
+        let mut why = "no source that is near the plan is within the tolerance and faster than the program as it is".to_owned();
+        for note in candidate::rewritten(&plan) {
+            why = format!("{why}; {note}");
+        }
         return Ok(PatchOutcome::None {
-            why: "no source that is near the plan is within the tolerance and faster than the program as it is".into(),
+            why,
             last: search.last.map(Box::new),
             unsaid: search.unsaid,
             plan: promise,

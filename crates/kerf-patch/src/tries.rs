@@ -169,16 +169,7 @@ impl PatchTrials<'_> {
             .ok()?
             .module()
             .ok()?;
-        let work = kerf_tune::counts::work(&counts);
-        let mut sum = 0.0;
-        for k in &counts.kernels {
-            sum += model
-                .kernel(&m, &work, &k.symbol)
-                .ok()?
-                .device_seconds(&Plan::default())
-                .ok()?;
-        }
-        Some(sum)
+        kerf_tune::counts::program_seconds(model, &m, &counts).ok()
     }
 
     /// A patched program on inputs that neither the search nor its validation had. Seeds that give the bytes of the
@@ -243,6 +234,7 @@ impl PatchTrials<'_> {
             source,
             flags,
             held: held.iter().map(|(n, f)| (n.clone(), (*f).into())).collect(),
+            launches: None,
         };
         // Its compilation is nobody's to keep.
         if let Err(e) = program::load(&self.job.toolchain(), &patched.source, &patched.flags) {
@@ -271,6 +263,7 @@ impl PatchTrials<'_> {
             },
             energy_s: 0.0,
             order: 0,
+            ahead: Vec::new(),
         };
         let e = match evaluator.one(&request) {
             Ok(e) => e,

@@ -270,13 +270,31 @@ fn not_in_source(plan: &Plan) -> Vec<String> {
                 "{name} runs in two versions in the plan; source has the first for all warps"
             ));
         }
+        if let Some(c) = &k.coarsen {
+            notes.push(format!(
+                "{name}: a thread computes {c} in the plan, and one element in source"
+            ));
+        }
         if k.regroup.is_some() {
             notes.push(format!(
                 "{name}: the plan puts blocks together, which source does not"
             ));
         }
     }
+    notes.extend(rewritten(plan));
     notes
+}
+
+/// Notes on expressions that a plan writes differently.
+pub(super) fn rewritten(plan: &Plan) -> Vec<String> {
+    let kernels = plan.kernels.iter().filter(|k| !k.1.rewrites.is_empty());
+    let note = |(name, k): (&String, &kerf_pass::KernelPlan)| {
+        let operations: usize = k.rewrites.iter().map(|r| r.sites.len()).sum();
+        format!(
+            "{name}: the plan writes expressions of {operations} operations differently, which a patch cannot carry yet"
+        )
+    };
+    kernels.map(note).collect()
 }
 
 /// The place after the last `#include` that is not under a condition; the beginning, where there is none.

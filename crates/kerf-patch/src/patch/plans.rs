@@ -23,10 +23,21 @@ pub(super) fn plan_of(r: &TuneResult, assignment: &[u8]) -> Plan {
                 let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
                 k.math.extend(g.group.sites.iter().map(|s| (*s, *v)));
             }
+            Setting::Shape(text) if kerf_tune::coarse::parse_level(text).is_some() => {
+                let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
+                k.coarsen = kerf_tune::coarse::parse_level(text);
+            }
             Setting::Shape(text) => {
                 let pairs = text.split(',').filter_map(|p| p.split_once('='));
                 let values = pairs.filter_map(|(n, v)| Some((n.to_owned(), v.parse().ok()?)));
                 plan.launch.extend(values);
+            }
+            Setting::Rewrite(_) => {
+                let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
+                let chosen = usize::from(*level).checked_sub(1);
+                if let Some(r) = chosen.and_then(|l| g.group.rewrites.get(l)) {
+                    kerf_tune::algebra::put(k, &r.rewriting);
+                }
             }
             Setting::Warps(_) => {}
         }
@@ -43,6 +54,15 @@ pub(super) fn without(plan: &Plan, r: &TuneResult, kept: &BTreeSet<usize>) -> Pl
         .enumerate()
         .filter(|(i, _)| !kept.contains(i))
     {
+        if !g.group.rewrites.is_empty() {
+            // Formats and variants of its sites belong to other groups.
+            if let Some(k) = p.kernels.get_mut(&g.group.kernel) {
+                let levels = &g.group.rewrites;
+                k.rewrites
+                    .retain(|r| !levels.iter().any(|l| l.rewriting == *r));
+            }
+            continue;
+        }
         let is_math = g
             .group
             .formats
