@@ -88,6 +88,7 @@ class Documents(unittest.TestCase):
             ["explain", self.out],
             ["check", self.out, "--inputs", "2"],
             ["doctor"],
+            *self.judgements(),
             ["selftest", "--count", "2"],
             ["patch", self.out, "--inputs", "1"],
             ["search", "replay", space, "--strategy", "random", "--budget", "2", "--repeats", "2"],
@@ -118,6 +119,21 @@ class Documents(unittest.TestCase):
             code, out, err = command("--format", "json", *words)
             self.assertIn(code, (0, 1), err)
             self.fits(json.loads(out))
+
+    def judgements(self):
+        """A wrong kernel and a right one, alone and as a suite."""
+        kernels = os.path.join(ROOT, "crates", "kerf", "tests", "judge", "blur")
+        suite = os.path.join(self.folder.name, "suite", "blur")
+        os.makedirs(suite)
+        for name, to in [("original.cu", "original.cu"), ("w.toml", "w.toml"), ("wrong_edge.cu", "candidate.cu")]:
+            with open(os.path.join(kernels, name)) as f, open(os.path.join(suite, to), "w") as g:
+                g.write(f.read())
+        workload = ["--workload", os.path.join(kernels, "w.toml"), "--seeds", "0"]
+        return [
+            ["judge", os.path.join(kernels, "wrong_edge.cu"), *workload],
+            ["judge", os.path.join(kernels, "right_tiled.cu"), *workload, "--device", "cpu"],
+            ["judge", "--suite", os.path.dirname(suite), "--no-time", "--seeds", "0"],
+        ]
 
     def networks(self):
         """A network, trained for an epoch on images that are drawn."""

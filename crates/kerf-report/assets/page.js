@@ -72,6 +72,7 @@ const why = k => {
         worst && R.verdict === "tuned" ? `worst element ${worst[0]}[${worst[1].index}]: ${worst[1].got} for ${worst[1].reference}` : null),
       other ? fact("Other inputs", other.head, other.good ? "good" : "bad", ...other.more) : null,
       energy,
+      C.rewritten.length ? fact("Expressions rewritten", String(C.rewritten.length), "", ...C.rewritten.slice(0, 8)) : null,
       fact("Errors measured on", R.device.startsWith("CPU") ? "CPU" : "GPU", "", R.device, C.time_kind === "predicted" ? `times are predicted for profile ${R.profile}` : null)),
     R.warnings.length ? el("ul", {class: "warnings", "aria-label": "Warnings"}, R.warnings.map(w => el("li", null, w))) : "");
 })();

@@ -4,7 +4,7 @@
 //! the user's goes through [`escaped`].
 use crate::ReportError;
 use crate::claims::checked;
-use crate::page::{CSS, escaped};
+use crate::markup::{CSS, escaped, fact, table};
 use crate::words::{bound, number};
 use kerf_ir::kernels::shortened;
 use kerf_svg::{Element, Svg, circle, line, text};
@@ -155,41 +155,6 @@ pub fn markdown(r: &AppResult) -> String {
         "**Kerf**: `{}`\n\n{fence}\n{}\n{fence}\n",
         first.replace('`', "'"),
         rest.trim_end()
-    )
-}
-
-fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
-    let class = |k: usize| match heads[k].strip_prefix('#') {
-        Some(_) => " class=\"n\"",
-        None => "",
-    };
-    let mut o = String::from("<div class=\"scroll\"><table><thead><tr>");
-    for (k, h) in heads.iter().enumerate() {
-        let _ = write!(
-            o,
-            "<th scope=\"col\"{}>{}</th>",
-            class(k),
-            escaped(h.trim_start_matches('#'))
-        );
-    }
-    o += "</tr></thead><tbody>";
-    for r in rows {
-        o += "<tr>";
-        for (k, c) in r.iter().enumerate() {
-            let _ = write!(o, "<td{}>{}</td>", class(k), escaped(c));
-        }
-        o += "</tr>";
-    }
-    o + "</tbody></table></div>"
-}
-
-fn fact(label: &str, big: &str, more: &str, good: bool) -> String {
-    let class = if good { "big good" } else { "big" };
-    format!(
-        "<div class=\"fact\"><div class=\"label\">{}</div><div class=\"{class}\">{}</div><div class=\"more\">{}</div></div>",
-        escaped(label),
-        escaped(big),
-        escaped(more)
     )
 }
 

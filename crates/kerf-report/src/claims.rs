@@ -172,6 +172,8 @@ pub struct Claims {
     pub compared: Option<String>,
     /// Of a tuned result.
     pub other_inputs: Option<OtherInputsFact>,
+    /// Expressions that are written differently.
+    pub rewritten: Vec<String>,
 }
 
 impl Claims {
@@ -184,8 +186,33 @@ impl Claims {
             own_error: error(r.floor.error, &r.floor.outputs),
             compared: compared(&r.outputs),
             other_inputs: other_inputs(r).as_ref().map(OtherInputsFact::new),
+            rewritten: rewritten(r),
         }
     }
+}
+
+/// Expressions that the plan writes differently, one sentence each: `line 12: s = m / (sqrt(d) * d) as m * rsqrt(d)`.
+pub fn rewritten(r: &TuneResult) -> Vec<String> {
+    let mut out = Vec::new();
+    for g in r.groups.iter().filter(|g| !g.group.rewrites.is_empty()) {
+        let level = g.group.formats.iter().position(|f| *f == g.format);
+        let chosen = level.and_then(|l| l.checked_sub(1));
+        let Some(chosen) = chosen.and_then(|l| g.group.rewrites.get(l)) else {
+            continue;
+        };
+        for e in &chosen.changes {
+            let line = match e.line {
+                0 => g.group.kernel.clone(),
+                l => format!("line {l}"),
+            };
+            let name = e
+                .variable
+                .as_ref()
+                .map_or_else(String::new, |v| format!("{v} = "));
+            out.push(format!("{line}: {name}{} as {}", e.before, e.after));
+        }
+    }
+    out
 }
 
 /// How the times of evaluations came about. A result without a plan has no measurement of one; then what was nearest to

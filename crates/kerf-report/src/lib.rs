@@ -3,6 +3,7 @@
 //! * [`gather`] reads the folder, [`listing`] turns programs into lines with their places in the source.
 //! * [`claims`] says what a result shows and what it does not; everything else takes its sentences from there.
 //! * [`app`] is all of it for applications.
+//! * [`markup`] has the pieces of pages.
 //! * [`page`] is one HTML file that needs nothing else; [`explain`] is the same as text, [`markdown`] for a
 //!   pull request, [`evaluations`] every run as a table.
 #![warn(missing_docs)]
@@ -15,6 +16,7 @@ pub mod gather;
 mod kept;
 pub mod listing;
 pub mod markdown;
+pub mod markup;
 pub mod page;
 mod words;
 

@@ -1,5 +1,5 @@
 //! A result as Markdown, for a pull request.
-use crate::claims::{compared, error, other_inputs, speedup};
+use crate::claims::{compared, error, other_inputs, rewritten, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines};
@@ -77,6 +77,13 @@ pub fn markdown(g: &Gathered) -> String {
             cell(&to),
             cell(&kept(g, i))
         );
+    }
+    let changed = rewritten(r);
+    if !changed.is_empty() {
+        let _ = writeln!(o, "\nRewritten:\n");
+    }
+    for e in changed {
+        let _ = writeln!(o, "- {}", cell(&e));
     }
     let _ = writeln!(
         o,

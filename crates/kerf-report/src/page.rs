@@ -4,28 +4,10 @@
 //! an inert element, in which `<` is written as an escape; the script puts it in place as text.
 use crate::ReportError;
 use crate::gather::Gathered;
+use crate::markup::{CSS, escaped};
 
 const HTML: &str = include_str!("../assets/page.html");
-pub(crate) const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
-
-/// Text inside an element or an attribute.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            // Not taken for a mark of the page's.
-            '{' => out += "&#123;",
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 /// JSON inside a script element: nothing in it can end the element or begin a comment.
 fn inert(json: &str) -> String {

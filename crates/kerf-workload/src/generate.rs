@@ -11,6 +11,7 @@ pub mod perturb;
 pub mod philox;
 mod real;
 pub mod recipe;
+pub mod special;
 
 #[cfg(test)]
 mod tests;

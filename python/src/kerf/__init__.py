@@ -1,13 +1,14 @@
 """Kerf: the fastest version of a GPU kernel that stays within an error tolerance.
 
 ``compile`` shows what is in a source, ``Workload`` makes a run of kernels from numpy arrays, ``tune`` finds the
-fastest version within a tolerance, and ``tune_kernel`` reads a call of Kernel Tuner's. All of it is done by the
+fastest version within a tolerance, ``judge`` compares a kernel with another one, and ``tune_kernel`` reads a call of Kernel Tuner's. All of it is done by the
 program ``kerf``, which comes with this package; its failures are raised as ``KerfError`` with the text that the
 command line prints.
 """
 
 from ._program import KerfError, KerfWarning, program
 from .compiled import Program, compile
+from .judgement import Judgement, judge
 from .kernel_tuner import tune_kernel
 from .result import Result, load, tune
 from .workload import In, InOut, Launch, Out, Run, Workload
@@ -15,6 +16,7 @@ from .workload import In, InOut, Launch, Out, Run, Workload
 __all__ = [
     "In",
     "InOut",
+    "Judgement",
     "KerfError",
     "KerfWarning",
     "Launch",
@@ -24,6 +26,7 @@ __all__ = [
     "Run",
     "Workload",
     "compile",
+    "judge",
     "load",
     "program",
     "tune",

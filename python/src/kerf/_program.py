@@ -73,7 +73,10 @@ def _failure(lines, code):
 
 
 def call(words, progress=False, accept=(0,), cwd=None):
-    """Runs ``kerf``; gives its exit code and standard output. Progress goes to ``sys.stderr`` line by line."""
+    """Runs ``kerf``; gives its exit code and standard output. Progress goes to ``sys.stderr`` line by line.
+
+    Code 2 is a failure where nothing was printed, also where it is accepted.
+    """
     path = program()
     try:
         child = subprocess.Popen(
@@ -116,7 +119,7 @@ def call(words, progress=False, accept=(0,), cwd=None):
         child.stderr.close()
     for w in warned:
         warnings.warn(w, KerfWarning, stacklevel=3)
-    if code not in accept:
+    if code not in accept or (code == 2 and not out.strip()):
         raise _failure(failed or said, code)
     return code, out
 

@@ -5,7 +5,7 @@ import re
 
 from ._program import KerfError
 
-SUFFIXES = {"cuda": ".cu", "opencl": ".cl", "llvm": ".ll"}
+SUFFIXES = {"cuda": ".cu", "opencl": ".cl", "llvm": ".ll", "ptx": ".ptx"}
 
 
 def is_text(source):
@@ -19,6 +19,8 @@ def language_of(text):
         return "cuda"
     if re.search(r"\b(__kernel|kernel\s+void)\b", text):
         return "opencl"
+    if re.search(r"^\s*\.version\s", text, re.M) and re.search(r"\.(entry|func)\b", text):
+        return "ptx"
     if re.search(r"\bdefine\b.*\bptx_kernel\b", text):
         return "llvm"
     return "cuda"
@@ -28,7 +30,7 @@ def suffix(text, language):
     """The ending of a file with this text."""
     name = (language or language_of(text)).lower()
     if name not in SUFFIXES:
-        raise KerfError(f"language {language!r} is not known", "use cuda, opencl or llvm")
+        raise KerfError(f"language {language!r} is not known", "use cuda, opencl, ptx or llvm")
     return SUFFIXES[name]
 
 
