@@ -24,6 +24,7 @@ mod traffic;
 pub use baseline::{StaticCounts, static_score};
 pub use fitted::{FittedConstants, MachineCodeConstants, ProgramConstants, RunConstants};
 pub use machine::{AssemblerError, Compiler, ptxas, readable};
+pub use rates::OperationClocks;
 pub use subject::PredictedSubject;
 
 use kerf_device::bundled;

@@ -12,7 +12,7 @@ pub fn advice(error: &CompileError) -> &'static str {
             "run scripts/setup.sh (make setup), or set KERF_CUDA to a CUDA toolkit"
         }
         CompileError::UnknownKind { .. } => {
-            "give a CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file"
+            "give a CUDA (.cu), OpenCL (.cl), PTX (.ptx) or LLVM (.ll, .bc) file"
         }
         CompileError::Unreadable { .. } => "check the path and its permissions",
         CompileError::Rejected { messages, .. } if of_the_architecture(messages) => {
@@ -25,6 +25,9 @@ pub fn advice(error: &CompileError) -> &'static str {
             .first()
             .map_or("leave it out with #ifndef __KERF__", |u| u.help),
         CompileError::BadIr { .. } => "the file may be truncated, or from a newer LLVM than 22",
+        CompileError::BadPtx { .. } => {
+            "the text must be PTX of version 7.0 to 9.0 with 64-bit addresses; ptxas checks it"
+        }
         CompileError::Tool { .. } => {
             "install clang 22 (apt-get install clang-22), or set KERF_CLANG to it; kerf doctor lists what is installed"
         }

@@ -3,6 +3,7 @@
 //! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
 //! that parent and child share nothing but this text.
 mod baseline;
+mod candidate;
 mod check;
 mod count;
 mod counting_executor;
@@ -13,6 +14,7 @@ mod kept;
 mod launch_kinds;
 mod launches;
 mod measured;
+mod planned;
 mod reference;
 mod report;
 mod resident;
@@ -24,6 +26,9 @@ mod timed;
 mod turn;
 mod workshop;
 
+pub use candidate::{
+    CandidateBench, CandidateFinding, CandidateJob, CandidateReport, Defect, LeftOut, OutputErrors,
+};
 pub use count::{KernelCounts, NotCounted, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
 pub use execute::{counting_ptx, execute, execute_with};
@@ -42,6 +47,7 @@ pub use sweep::{
     Sweep, Swept, TimedVersion, sweep,
 };
 
+use crate::other_launches::OtherLaunches;
 use kerf_clang::compile::Purpose;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::cpu::SanitizeOptions;
@@ -107,6 +113,9 @@ pub struct Job {
     /// Count, and run nothing else.
     #[serde(default)]
     pub count_only: bool,
+    /// Count in some blocks of each launch, which stand for all (CPU executor).
+    #[serde(default)]
+    pub count_sampled: bool,
     /// Check for undefined behaviour (CPU).
     #[serde(default)]
     pub memcheck: Option<SanitizeOptions>,
@@ -167,6 +176,9 @@ pub struct Job {
     /// Run this program in place of the workload's.
     #[serde(default)]
     pub patched: Option<Patched>,
+    /// Plans that are likely to be asked for next: their code is made on other cores while this one is measured (CUDA).
+    #[serde(default)]
+    pub ahead: Vec<Plan>,
 }
 
 /// A program that takes the place of the workload's, on its inputs and against its reference: the same kernels
@@ -179,6 +191,9 @@ pub struct Patched {
     pub flags: Vec<String>,
     /// Buffers that its kernels take in narrower formats than the workload has, by name.
     pub held: Vec<(String, SiteFormat)>,
+    /// How it is launched, where not exactly as the workload's program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<OtherLaunches>,
 }
 
 impl Job {
@@ -205,6 +220,7 @@ impl Job {
             count: None,
             count_on_cpu: false,
             count_only: false,
+            count_sampled: false,
             memcheck: None,
             threads: 0,
             coroutines: false,
@@ -228,6 +244,7 @@ impl Job {
             brief: false,
             baseline: false,
             patched: None,
+            ahead: Vec::new(),
         }
     }
 
@@ -235,7 +252,8 @@ impl Job {
     /// the optimised program.
     pub(crate) fn checked_toolchain(&self) -> Toolchain {
         let as_written = self.plan.kernels.values().all(|k| {
-            k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty() && k.partition.is_none()
+            let formats = k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty();
+            formats && k.rewrites.is_empty() && k.partition.is_none()
         });
         Toolchain {
             purpose: match as_written {

@@ -13,6 +13,7 @@ pub mod device_inputs;
 pub mod held;
 pub mod job;
 pub mod memory;
+pub mod other_launches;
 pub mod run;
 pub mod shapes;
 pub mod skeleton;

@@ -6,10 +6,11 @@ use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
-use kerf_pass::index_space;
+use kerf_pass::{Coarsening, index_space};
 use kerf_workload::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use kerf_workload::finite::all_finite;
 use kerf_workload::generate::perturb::Perturb;
+use kerf_workload::generate::special::InputChange;
 use kerf_workload::generate::{GenerateError, generate};
 use kerf_workload::mistakes::{Mistake, Mistakes};
 use kerf_workload::suggest::did_you_mean;
@@ -53,10 +54,14 @@ pub struct WorkloadSession<'a> {
     pub storage: Vec<Option<HeldBuffer>>,
     /// Changes to the inputs.
     pub perturb: Option<Perturb>,
+    /// Inputs at the edges of their formats.
+    pub change: InputChange,
     /// What kernels that run in two versions get as their last argument, by symbol.
     pub lambda: BTreeMap<String, f32>,
     /// Warp-sized blocks that go into one, for kernels whose index space a plan changes, by symbol.
     pub regroup: BTreeMap<String, u32>,
+    /// Kernels of which a thread does the work of several, by symbol.
+    pub coarsen: BTreeMap<String, Coarsening>,
     /// Buffers as kernels declare them, where these say themselves how they are held.
     pub declared: Option<Vec<BufferSpec>>,
 }
@@ -76,8 +81,10 @@ impl<'a> WorkloadSession<'a> {
             seed: workload.seed,
             storage: Vec::new(),
             perturb: None,
+            change: InputChange::default(),
             lambda: BTreeMap::new(),
             regroup: BTreeMap::new(),
+            coarsen: BTreeMap::new(),
             declared: None,
         }
     }
@@ -377,6 +384,7 @@ impl<'a> WorkloadSession<'a> {
         if let Some(p) = &self.perturb {
             p.apply(&b.name, &b.elem, &mut bytes);
         }
+        self.change.apply(b, self.seed, &mut bytes);
         Ok(bytes)
     }
 
@@ -536,6 +544,13 @@ impl<'a> WorkloadSession<'a> {
                             })?;
                         (grid, block, shared) = (r.grid, r.block, r.shared);
                         args.extend(r.arguments.into_iter().map(Arg::Bytes));
+                    }
+                    if let Some(coarse) = self.coarsen.get(&k.symbol) {
+                        block = coarse.launch(block).map_err(|why| {
+                            let what = format!("{}: {why}", k.name);
+                            let how = format!("a multiple of {}", coarse.factor);
+                            one(mistake(self.workload, c.line, what, how))
+                        })?;
                     }
                     exec.launch(&Launch {
                         symbol: &k.symbol,

@@ -149,6 +149,14 @@ impl<'s> SearchSession<'s> {
         &self.executed
     }
 
+    /// What may well be wanted after what is wanted now: the rest of what was asked for together, and what the strategy
+    /// takes for likely.
+    pub fn likely(&self) -> Vec<Assignment> {
+        let rest = self.pending.iter().skip(1).cloned();
+        let all = rest.chain(self.strategy.likely());
+        all.filter(|a| !self.known.contains_key(a)).collect()
+    }
+
     /// The best so far.
     pub fn best(&self) -> Option<&Evaluation> {
         self.strategy.best()

@@ -51,6 +51,10 @@ pub trait Strategy {
     fn ask(&mut self) -> StrategyStep;
     /// The outcome of something asked for.
     fn tell(&mut self, a: &[u8], o: &Outcome);
+    /// What it may well ask for after what it asked for last, the likeliest first; nothing where it has no idea.
+    fn likely(&self) -> Vec<Assignment> {
+        Vec::new()
+    }
     /// All that was told.
     fn history(&self) -> &History;
     /// What it would give as its result: always something whose outcome was within the tolerance.

@@ -114,6 +114,7 @@ pub(crate) fn add(
                             sites: Vec::new(),
                             lines: Vec::new(),
                             holds: Vec::new(),
+                            rewrites: Vec::new(),
                         });
                         groups.len() - 1
                     })
@@ -180,6 +181,7 @@ fn add_warps(
             sites: sites().filter(|s| s.0 == *first).map(|s| s.1).collect(),
             lines,
             holds: Vec::new(),
+            rewrites: Vec::new(),
         };
         groups.push(group);
         warps = Some(Warps {

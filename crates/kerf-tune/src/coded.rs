@@ -261,8 +261,12 @@ impl<'s> Coded<'s> {
     fn of_kernels(&self, a: &Assignment) -> Vec<KernelPlan> {
         let mut plan = self.tunable.plan(self.subject, a);
         let each = self.subject.kernels.iter();
-        each.map(|k| plan.kernels.remove(&k.name).unwrap_or_default())
-            .collect()
+        // Predictions are the same for any number of elements a thread.
+        let one = |p: Option<KernelPlan>| KernelPlan {
+            coarsen: None,
+            ..p.unwrap_or_default()
+        };
+        each.map(|k| one(plan.kernels.remove(&k.name))).collect()
     }
 
     /// What is known of a plan of each kernel, together.

@@ -241,6 +241,8 @@ pub struct EvaluationRequest {
     pub energy_s: f64,
     /// Order of blocks where results depend on it, on the CPU.
     pub order: u64,
+    /// Plans that are likely to be asked for next.
+    pub ahead: Vec<Plan>,
 }
 
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
@@ -362,6 +364,7 @@ impl Evaluator {
             sample_s: if timed { self.job.sample_s } else { 0.0 },
             energy_s: if cuda { r.energy_s } else { 0.0 },
             order: r.order,
+            ahead: r.ahead.clone(),
             ..self.job.clone()
         };
         let report = self.in_worker(slot, &job)?;

@@ -1,4 +1,5 @@
 //! Groups: what changes as one is a variable of the search.
+use crate::rewrite_level::RewriteLevel;
 use crate::setting::Setting;
 use crate::storage::StoragePlace;
 use crate::subject::Kernel;
@@ -38,6 +39,9 @@ pub struct Group {
     /// For memory: what it is in each kernel. Empty for operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<StoragePlace>,
+    /// For a cluster of expressions: what its levels after the first are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewrites: Vec<RewriteLevel>,
 }
 
 impl Group {
@@ -51,6 +55,7 @@ impl Group {
             sites: Vec::new(),
             lines: Vec::new(),
             holds: Vec::new(),
+            rewrites: Vec::new(),
         }
     }
 

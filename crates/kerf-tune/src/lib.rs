@@ -17,9 +17,11 @@
 //! Beside them, [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
+pub mod algebra;
 pub mod app;
 pub mod approx;
 pub mod check;
+pub mod coarse;
 pub mod coded;
 pub mod confidence;
 pub mod counted;
@@ -32,6 +34,7 @@ pub mod event;
 pub mod evidence;
 pub mod formats;
 pub mod front;
+pub mod full_size;
 pub mod group;
 pub mod launch;
 pub mod measure;
@@ -44,6 +47,7 @@ pub mod ranges;
 pub mod request;
 pub mod rescore;
 pub mod result;
+pub mod rewrite_level;
 pub mod sample;
 pub mod score;
 pub mod setting;

@@ -4,6 +4,7 @@
 //! nothing else changes.
 use crate::coded::{self, Assembler, Coded};
 use crate::counted::{CountedTimes, Recount, work};
+use crate::full_size::{FullCounts, FullSizeTimes};
 pub use crate::prediction::{CostKind, ErrorPredictor, TimePredictor, Unknown};
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
@@ -14,6 +15,7 @@ use kerf_pass::plan::Plan;
 use kerf_predict::cost::{self, CostError};
 use kerf_run::job::ProgramCounts;
 use kerf_search::{Answers, Assignment, Models, Problem};
+use std::rc::Rc;
 
 /// The static score as published, of what AMPT-GA goes by.
 pub fn published_score<'s>(subject: &'s Subject, tunable: &'s Tunable) -> StaticScore<'s> {
@@ -31,6 +33,39 @@ pub fn static_score<'s>(
         tunable,
         Weights::from_profile(profile),
     ))
+}
+
+/// The models of a search without a GPU: one that guides it, and one from machine code, where there is an assembler, whose times
+/// are the result's.
+pub struct PredictedTimes<'s> {
+    /// Guides the search.
+    pub guide: FullSizeTimes<'s>,
+    /// Judges what ran.
+    pub judge: Option<FullSizeTimes<'s>>,
+}
+
+/// Models from counts at the sizes of a GPU, where there are some, and at the CPU's.
+pub fn predicted_times<'s>(
+    (subject, tunable): (&'s Subject, &'s Tunable),
+    device: &'s cost::CostModel,
+    (own, full): (&ProgramCounts, Option<&FullCounts>),
+    count: Option<Box<Recount<'s>>>,
+    assembler: Option<&Assembler>,
+) -> Result<PredictedTimes<'s>, CostError> {
+    let at = full.map_or(own, |f| &f.counts);
+    let counted = CountedTimes::new(subject, tunable, device, &work(at))?.recounting(count);
+    let counted = Rc::new(counted);
+    let sizes = full.map_or_else(|| "at the sizes that ran".into(), |f| f.words.clone());
+    let coded = assembler
+        .and_then(|by| Coded::on_demand(subject, tunable, device, &work(at), by, usize::MAX).ok());
+    let with = |coded| {
+        let subject = (subject, tunable);
+        FullSizeTimes::new(subject, counted.clone(), coded, sizes.clone())
+    };
+    Ok(PredictedTimes {
+        guide: with(None),
+        judge: coded.map(|c| with(Some(c))),
+    })
 }
 
 /// The cost model in use: from counts where there are some, or else the static score and why it is that.

@@ -153,7 +153,7 @@ fn one(
 }
 
 /// Sizes that the file gives as expressions of others: they change when another does.
-fn derived(w: &Workload, given: &[(String, i64)]) -> BTreeSet<String> {
+pub fn derived_sizes(w: &Workload, given: &[(String, i64)]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for (name, value) in &w.sizes {
         let mut other = given.to_vec();
@@ -173,7 +173,7 @@ fn derived(w: &Workload, given: &[(String, i64)]) -> BTreeSet<String> {
 
 /// The sizes of a workload divided by 4 as often as `step` says, where they are large.
 fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64)> {
-    let derived = derived(w, given);
+    let derived = derived_sizes(w, given);
     let shrunk = |v: i64| match v / 4i64.pow(step) {
         less if v > SMALL => less.max(SMALL),
         _ => v,
@@ -190,7 +190,7 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
 }
 
 /// The workload's own sizes for the CPU, where it has some.
-fn cpu_sizes(w: &Workload, given: &[(String, i64)]) -> Option<Vec<(String, i64)>> {
+pub(crate) fn cpu_sizes(w: &Workload, given: &[(String, i64)]) -> Option<Vec<(String, i64)>> {
     let by_device = |name: &String| w.sizes_by_device.contains(name);
     let mut sizes: Vec<(String, i64)> = given.to_vec();
     sizes.retain(|(name, _)| !by_device(name));
@@ -204,17 +204,22 @@ fn cpu_sizes(w: &Workload, given: &[(String, i64)]) -> Option<Vec<(String, i64)>
 /// Sizes to check at before the workload's own, from the smallest up.
 fn smaller_sizes(w: &Workload, given: &[(String, i64)]) -> Vec<Vec<(String, i64)>> {
     let divided = STEPS.map(|step| smaller(w, given, step));
-    match cpu_sizes(w, given) {
+    let mut all = match cpu_sizes(w, given) {
         Some(own) => [own]
             .into_iter()
             .chain(divided.into_iter().skip(1))
             .collect(),
         None => divided.to_vec(),
-    }
+    };
+    let less = |(name, value): &(String, i64)| w.sizes.iter().any(|s| s.0 == *name && s.1 > *value);
+    all.retain(|sizes| sizes.iter().any(less));
+    all.dedup();
+    all
 }
 
-/// Threads of all launches of a run; as many as can be where the steps cannot be followed.
-fn launched_threads(w: &Workload) -> u64 {
+/// Threads of all launches of a run, counted until they are more than are checked at once; as many as can be where the steps
+/// cannot be followed.
+pub fn launched_threads(w: &Workload) -> u64 {
     let product = |d: [u32; 3]| d.iter().fold(1u64, |n, x| n.saturating_mul(u64::from(*x)));
     let Ok(steps) = expand(w, &w.launch_space.default_params()) else {
         return u64::MAX;
@@ -237,9 +242,7 @@ pub fn check(
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
-    let smallest = smaller(w, &request.job.overrides, STEPS[0]);
-    let less = |(name, value): &(String, i64)| w.sizes.iter().any(|s| s.0 == *name && s.1 > *value);
-    let shrinks = smallest.iter().any(less);
+    let shrinks = !smaller_sizes(w, &request.job.overrides).is_empty();
     match shrinks && launched_threads(w) > FEW_THREADS {
         true => from_small_sizes_up(request, w, seed),
         false => at_own_sizes(request, w, seed),
@@ -288,18 +291,13 @@ fn from_small_sizes_up(
             (left > GROWTH * last).then_some(left)
         }
     };
-    let mut before = Vec::new();
     for sizes in smaller_sizes(w, &request.job.overrides) {
-        if sizes == before {
-            continue;
-        }
         let Some(limit) = limit_after(passed.as_ref().map(|p| p.1)) else {
             break;
         };
         let started = clock.elapsed();
         match one(request, seed, &sizes, limit) {
             Ok(Some(report)) => {
-                before.clone_from(&sizes);
                 let notes = report.warnings;
                 let took = clock.elapsed() - started;
                 passed = Some((SanitizerCheck::Smaller { sizes, notes }, took));
@@ -322,8 +320,7 @@ fn from_small_sizes_up(
 
 fn at_smaller_sizes(request: &PrecheckRequest, w: &Workload, seed: u64) -> SanitizerCheck {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
-    for step in [1, 2, 4] {
-        let sizes = smaller(w, &request.job.overrides, step);
+    for sizes in smaller_sizes(w, &request.job.overrides) {
         match one(request, seed, &sizes, LIMIT) {
             Ok(Some(report)) => {
                 return SanitizerCheck::Smaller {

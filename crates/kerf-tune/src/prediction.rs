@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub trait TimePredictor {
     /// Time over that of the program as it is; none if it cannot be told.
     fn predict(&self, a: &Assignment) -> Option<f64>;
+    /// Several will be asked for: what they need can be made at once.
+    fn prepare(&self, _all: &[Assignment]) {}
     /// What it is, for results: a predicted time is never shown without it.
     fn describe(&self) -> String;
 }

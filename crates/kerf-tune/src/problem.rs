@@ -1,5 +1,7 @@
 //! From a subject and what may change of it to the variables of a search.
+use crate::algebra;
 use crate::approx::{self, Approx};
+use crate::coarse;
 use crate::formats::precision;
 use crate::group::key;
 pub use crate::group::{Group, Grouping};
@@ -9,6 +11,7 @@ use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
 pub use crate::tunable::{Excluded, Tunable};
+use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use std::collections::BTreeMap;
@@ -24,6 +27,10 @@ pub struct TuningScope<'w> {
     pub storage: bool,
     /// Math calls and the part of the warps that runs a second version.
     pub approx: Option<Approx>,
+    /// Elements that a thread computes.
+    pub layout: bool,
+    /// Expressions, by their costs on a device.
+    pub algebra: Option<&'w DeviceProfile>,
 }
 
 /// Why nothing can be searched.
@@ -106,6 +113,8 @@ pub fn with_storage(
             by,
             storage,
             approx: None,
+            layout: false,
+            algebra: None,
         },
     )
 }
@@ -130,6 +139,9 @@ pub fn with_launch(
         warps: None,
         single: Vec::new(),
         launch: None,
+        coarse: Vec::new(),
+        uncoarsened: Vec::new(),
+        rewritten: Vec::new(),
     };
     if !scope.formats.is_empty() {
         formatted(subject, scope, &mut t);
@@ -138,12 +150,18 @@ pub fn with_launch(
         let added = approx::add(subject, scope.formats, scope.by, asked, &mut t.groups);
         (t.math, t.warps, t.single) = (added.math, added.warps, added.single);
     }
+    if let Some(profile) = scope.algebra {
+        t.rewritten = algebra::add(subject, profile, &mut t.groups);
+    }
     for g in &mut t.groups {
         g.lines.sort_unstable();
         g.lines.dedup();
     }
     tell_apart(&mut t.groups);
     t.launch = launch(&mut t.groups)?;
+    if scope.layout {
+        (t.coarse, t.uncoarsened) = coarse::add(subject, &mut t.groups);
+    }
     match t.groups.is_empty() {
         false => Ok(t),
         true => Err(nothing(subject, scope, &t)),
@@ -182,6 +200,7 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
                     sites: Vec::new(),
                     lines: Vec::new(),
                     holds: Vec::new(),
+                    rewrites: Vec::new(),
                 });
                 t.groups.len() - 1
             });
@@ -247,6 +266,7 @@ fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
             sites: first.sites.clone(),
             lines,
             holds: s.places.clone(),
+            rewrites: Vec::new(),
         });
     }
 }
@@ -270,6 +290,8 @@ fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError 
         "it has no floating-point operations".to_owned()
     } else if let Some((_, why)) = t.single.first() {
         why.clone()
+    } else if scope.algebra.is_some() && formats.is_empty() && scope.approx.is_none() {
+        "none of its expressions has a cheaper form that Kerf knows".to_owned()
     } else if scope.approx.is_some() && formats.is_empty() {
         let wide = sites().any(|s| s.format == Format::F64);
         let help = match wide {

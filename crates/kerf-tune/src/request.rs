@@ -37,6 +37,10 @@ pub struct TuneRequest {
     pub approx: Option<Approx>,
     /// Shapes of launches may change.
     pub launch: bool,
+    /// Elements that a thread computes may change.
+    pub layout: bool,
+    /// Expressions may be written differently.
+    pub algebra: bool,
     /// Tuners that leave shapes out, with the strategy `launch`.
     pub tuners: Vec<Factor>,
     /// What changes together.

@@ -91,6 +91,8 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 by,
                 storage,
                 approx: None,
+                layout: false,
+                algebra: None,
             };
             let Ok(tunable) = for_scope(subject, &scope) else {
                 continue;

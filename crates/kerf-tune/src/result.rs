@@ -195,6 +195,9 @@ pub struct EvaluationCounts {
     /// Groups lowered alone before the search, for their effect on every output.
     #[serde(default)]
     pub alone: usize,
+    /// Elements of threads tried after the strategy.
+    #[serde(default)]
+    pub layouts: usize,
     /// Asked for to explain the result.
     pub probes: usize,
     /// On other inputs.

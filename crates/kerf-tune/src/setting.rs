@@ -16,6 +16,8 @@ pub enum Setting {
     Math(MathVariant),
     /// How many of [`PARTS`] warps run the fully approximate version: `13/64`.
     Warps(u8),
+    /// How a cluster of expressions is written: `source`, or `rewrite-` and the identifier of a rewriting.
+    Rewrite(&'static str),
     /// A launch shape: `bx=32,by=4`; `dynamic` or `fixed`, the way a block's size is known to a kernel.
     Shape(&'static str),
 }
@@ -42,6 +44,13 @@ fn is_shape(text: &str) -> bool {
     text == "dynamic" || text == "fixed" || !text.is_empty() && text.split(',').all(pair)
 }
 
+/// `source`, or `rewrite-` and eight hexadecimal digits.
+fn is_rewrite(text: &str) -> bool {
+    let id = text.strip_prefix("rewrite-");
+    let is_id = |id: &str| id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    text == "source" || id.is_some_and(is_id)
+}
+
 impl Setting {
     /// The format, of a setting that is one.
     pub fn format(self) -> Option<SiteFormat> {
@@ -64,14 +73,16 @@ impl std::fmt::Display for Setting {
             Setting::Format(s) => f.pad(s.name()),
             Setting::Math(v) => f.pad(v.name()),
             Setting::Warps(n) => f.pad(&format!("{n}/{PARTS}")),
-            Setting::Shape(t) => f.pad(t),
+            Setting::Shape(t) | Setting::Rewrite(t) => f.pad(t),
         }
     }
 }
 
 /// A word of a user or of a file that is no setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no format, no variant, no shape and no fraction of {PARTS} warps")]
+#[error(
+    "`{word}` is no format, no variant, no rewriting, no shape and no fraction of {PARTS} warps"
+)]
 pub struct UnknownSetting {
     /// The word.
     pub word: String,
@@ -86,6 +97,9 @@ impl std::str::FromStr for Setting {
         }
         if let Ok(v) = text.parse() {
             return Ok(Setting::Math(v));
+        }
+        if is_rewrite(text) {
+            return Ok(Setting::Rewrite(intern(text)));
         }
         if is_shape(text) {
             return Ok(Setting::Shape(intern(text)));
@@ -129,6 +143,8 @@ mod tests {
             "64/64",
             "bx=32,by=4",
             "fixed",
+            "source",
+            "rewrite-0a1b2c3d",
         ] {
             let s: Setting = word.parse().expect("a setting");
             assert_eq!(s.to_string(), word);

@@ -17,6 +17,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("formats", "--formats or --what"),
     ("approx", "--what approx, --lambda or --select"),
     ("launch", "--what launch"),
+    ("layout", "--what layout"),
+    ("algebra", "--what algebra"),
     ("grouping", "--by"),
     ("storage", "--storage"),
     ("device", "--device"),

@@ -73,6 +73,8 @@ pub enum Phase {
     Baseline,
     /// Asked for by the strategy.
     Search,
+    /// Elements of threads, after the strategy.
+    Layout,
     /// Asked for to explain the result.
     Probe,
     /// On other inputs.
@@ -86,6 +88,7 @@ impl Phase {
         match self {
             Phase::Baseline => "baseline",
             Phase::Search => "search",
+            Phase::Layout => "layout",
             Phase::Probe => "probe",
             Phase::Validation => "validation",
             Phase::Final => "final",

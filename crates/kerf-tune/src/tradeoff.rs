@@ -43,6 +43,8 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
                 calls: false,
                 warps: Some(select),
             }),
+            layout: false,
+            algebra: None,
         };
         for_scope(subject, &scope)
     };

@@ -1,5 +1,7 @@
 //! What can be chosen of a subject, and the plan and the search problem that this comes to.
+use crate::algebra::{self, RewriteChoice};
 use crate::approx::{self, KernelNeeds, MathSite, Warps, own_format, reachable};
+use crate::coarse::{self, CoarseChoice, Uncoarsened};
 use crate::group::Group;
 use crate::launch::choice::LaunchChoice;
 use crate::setting::{PARTS, Setting};
@@ -41,6 +43,12 @@ pub struct Tunable {
     pub single: Vec<approx::Single>,
     /// Shapes of the launches, where they may change.
     pub launch: Option<LaunchChoice>,
+    /// Elements that a thread computes, by kernel, where that may change.
+    pub coarse: Vec<CoarseChoice>,
+    /// Kernels that cannot be coarsened, and why, where they may be.
+    pub uncoarsened: Vec<Uncoarsened>,
+    /// Clusters of expressions that have a cheaper form, where they may change.
+    pub rewritten: Vec<RewriteChoice>,
 }
 
 /// Registers of a thread, at least, where nobody says.
@@ -77,9 +85,11 @@ impl Tunable {
             }
         }
         self.approximate(subject, a, &mut plan);
+        algebra::plan(&self.rewritten, a, &mut plan);
         if let Some(l) = &self.launch {
             l.plan(a, &mut plan);
         }
+        coarse::plan(&self.coarse, a, &mut plan);
         plan
     }
 
@@ -91,7 +101,8 @@ impl Tunable {
             let shapes = l.variables.iter().map(|v| v.group);
             shapes.chain(one_by_one.map(|p| p.group)).chain(l.fixed)
         });
-        all.into_iter().flatten().collect()
+        let coarse = self.coarse.iter().map(|c| c.group);
+        all.into_iter().flatten().chain(coarse).collect()
     }
 
     /// The search problem without costs: levels, depth along the data flow, which groups meet.
@@ -205,7 +216,7 @@ impl Tunable {
     /// The assignment with every call at its cheapest: what a ratio of quality is measured against.
     pub fn cheapest(&self) -> Vec<u8> {
         let last = |g: &Group| match g.formats.last() {
-            Some(Setting::Format(_) | Setting::Shape(_)) | None => 0,
+            Some(Setting::Format(_) | Setting::Shape(_) | Setting::Rewrite(_)) | None => 0,
             _ => (g.formats.len() - 1) as u8,
         };
         self.groups.iter().map(last).collect()

@@ -37,6 +37,8 @@ struct SearchOutcome {
     executed: usize,
     /// Groups that were lowered alone.
     alone: usize,
+    /// Evaluations of elements of threads.
+    layouts: usize,
     /// Evaluations beside the strategy's.
     probes: usize,
     /// What the check for undefined behaviour came to.
@@ -79,7 +81,9 @@ pub fn tune<'t>(
         subject,
         tunable,
         cost: models.cost.as_ref(),
+        judge: models.judge.as_deref().unwrap_or(models.cost.as_ref()),
         code: models.code.as_ref(),
+        validating: None,
         published: &published,
         errors: models.errors.as_ref(),
         store,
@@ -125,7 +129,7 @@ fn announce(tuner: &mut Tuner, space: &SearchSpace, workers: &Workers, vetoed: &
         ));
     }
     if tuner.same_bits {
-        tuner.note("with a tolerance of 0 a shape has to give the program's own bits".into());
+        tuner.note("with a tolerance of 0 a plan has to give the program's own bits".into());
     }
     for veto in vetoed {
         tuner.warn(format!("not tried: {veto}"));
@@ -164,7 +168,9 @@ fn search(
     let own = tuner.known[&identity].clone();
     problem.baseline = Some(Outcome::ran(floor.error.unwrap_or(f64::INFINITY), 1.0));
     let met = floor.error.is_some_and(|e| e <= tuner.tolerance());
-    let (mut ended, mut executed, mut alone, mut probes) = (None, 0, 0, 0);
+    let (mut ended, mut executed, mut alone) = (None, 0, 0);
+    let (mut layouts, mut probes) = (0, 0);
+    tuner.validate_at_cpu_sizes(&own);
     phases.program_s = phase.lap();
     if met {
         let duration = tuner.duration(problem)?;
@@ -174,6 +180,7 @@ fn search(
         }
         let (reason, count) = tuner.search(problem)?;
         (ended, executed) = (Some(reason), count);
+        layouts = tuner.settle_layouts(problem)?;
     }
     phases.search_s = phase.lap();
     let checked = tuner.checked()?;
@@ -199,6 +206,7 @@ fn search(
         ended,
         executed,
         alone,
+        layouts,
         probes,
         checked,
     })

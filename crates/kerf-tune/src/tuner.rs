@@ -3,11 +3,13 @@
 //! * [`baseline`] is the program itself before the search, [`alone`] each group lowered by itself.
 //! * [`choose`] goes from everything that ran to one plan, with [`finals`], the fastest plans measured once more, and
 //!   [`demoted`], what goes with plans that failed on other inputs.
+//! * [`layouts`] decides how many elements a thread computes, when the strategy has ended.
 mod alone;
 mod baseline;
 pub(crate) mod choose;
 mod demoted;
 mod finals;
+mod layouts;
 
 use crate::coded::Coded;
 use crate::duration::SearchDuration;
@@ -40,6 +42,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) subject: &'t Subject,
     pub(crate) tunable: &'t Tunable,
     pub(crate) cost: &'t dyn TimePredictor,
+    /// What judges plans where nothing is measured.
+    pub(crate) judge: &'t dyn TimePredictor,
     /// Times from machine code, beside them.
     pub(crate) code: Option<&'t Coded<'t>>,
     /// What AMPT-GA goes by.
@@ -47,6 +51,8 @@ pub(crate) struct Tuner<'t> {
     /// What is known of errors, and which formats it forbids.
     pub(crate) errors: &'t dyn ErrorPredictor,
     pub(crate) evaluator: Evaluator,
+    /// What evaluates plans on other inputs, where that is at other sizes.
+    pub(crate) validating: Option<Evaluator>,
     pub(crate) store: Store,
     pub(crate) input: Input,
     /// Everything known on the tuning inputs.
@@ -104,7 +110,7 @@ impl Tuner<'_> {
                 let e = self.finals.get(a).unwrap_or(e);
                 e.timing.as_ref().map(|t| t.ratio)
             }
-            Device::Cpu => self.cost.predict(a),
+            Device::Cpu => self.judge.predict(a),
         }
     }
 
@@ -150,27 +156,35 @@ impl Tuner<'_> {
         &mut self,
         phase: Phase,
         all: &[Assignment],
-        done: usize,
-        budget: usize,
+        (done, budget): (usize, usize),
+        likely: &[Assignment],
     ) -> Result<(), StoreError> {
         let all = &match self.tunable.math.is_empty() {
             true => all.to_vec(),
             false => self.alike(phase, all)?,
         };
+        let plan = |a: &Assignment| self.tunable.plan(self.subject, a);
         let requests: Vec<Run> = all
             .iter()
-            .map(|a| Run {
-                plan: self.tunable.plan(self.subject, a),
+            .enumerate()
+            .map(|(i, a)| Run {
+                plan: plan(a),
                 input: self.input,
                 timed: Sampling::UntilSteady,
                 energy_s: 0.0,
                 order: 0,
+                ahead: all[i + 1..].iter().chain(likely).map(plan).collect(),
             })
             .collect();
         let mut best = self.best().map(|p| (p.time, p.error));
         let tolerance = self.tolerance();
         let cuda = self.evaluator.job.device == Device::Cuda;
-        let predicted: Vec<Option<f64>> = all.iter().map(|a| self.cost.predict(a)).collect();
+        let model = match cuda {
+            true => self.cost,
+            false => self.judge,
+        };
+        model.prepare(all);
+        let predicted: Vec<Option<f64>> = all.iter().map(|a| model.predict(a)).collect();
         let bits = self.same_bits.then(|| {
             let own = vec![0; self.tunable.groups.len()];
             self.known.get(&own).map(|e| e.digests.clone())
@@ -224,7 +238,9 @@ impl Tuner<'_> {
         plan: &Plan,
         a: &Assignment,
     ) -> Result<Option<EnergyResult>, TuneError> {
-        let weights = Weights::from_energies(&self.request.profile);
+        // Static counts are those of the operations as they are written.
+        let written = plan.kernels.values().all(|k| k.rewrites.is_empty());
+        let weights = Weights::from_energies(&self.request.profile).filter(|_| written);
         let estimated = weights.and_then(|w| {
             let score = StaticScore::new(self.subject, self.tunable, w);
             Some((score.predict(a)?, score.describe()))
@@ -236,6 +252,7 @@ impl Tuner<'_> {
                 timed: Sampling::UntilSteady,
                 energy_s: 0.5 * self.request.energy_s,
                 order: 0,
+                ahead: Vec::new(),
             })?;
             Ok(e.energy)
         };
@@ -290,6 +307,7 @@ impl Tuner<'_> {
 
     /// Runs the strategy to its end.
     pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
+        let problem = &self.without_layouts(problem);
         let predictions = Predictions {
             cost: self.cost,
             code: self.code,
@@ -326,7 +344,9 @@ impl Tuner<'_> {
             let (old, new): (Vec<_>, Vec<_>) =
                 wanted.into_iter().partition(|a| self.known.contains_key(a));
             let done = session.executed().len();
-            self.evaluate(Phase::Search, &new, done, self.request.budget)?;
+            let likely = session.likely();
+            let progress = (done, self.request.budget);
+            self.evaluate(Phase::Search, &new, progress, &likely)?;
             for a in old.iter().chain(&new) {
                 session.tell(a, tolerated(self.outcome(a, &self.known[a])));
             }
@@ -340,7 +360,7 @@ impl Tuner<'_> {
         let path = &self.subject.workload.path;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let times = match self.evaluator.job.device {
-            Device::Cpu => format!("times predicted by {}", self.cost.describe()),
+            Device::Cpu => format!("times predicted by {}", self.judge.describe()),
             Device::Cuda => "times measured".into(),
         };
         let listed = problem.points.is_some();

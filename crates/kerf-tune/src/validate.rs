@@ -129,6 +129,7 @@ impl Validator<'_> {
                 timed: Sampling::Untimed,
                 energy_s: 0.0,
                 order: 0,
+                ahead: Vec::new(),
             })
             .collect();
         let store = &mut *self.store;

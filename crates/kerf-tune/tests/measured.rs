@@ -106,6 +106,8 @@ fn request(dir: &Path, resume: bool) -> TuneRequest {
         formats: vec![SiteFormat::F32],
         approx: None,
         launch: false,
+        layout: false,
+        algebra: false,
         tuners: kerf_tune::launch::tuners::Factor::ALL.to_vec(),
         grouping: Grouping::Site,
         storage: false,

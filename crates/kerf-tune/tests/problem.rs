@@ -202,6 +202,8 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
             calls,
             warps: warps.then_some(Select::Hash),
         }),
+        layout: false,
+        algebra: None,
     };
     let t = for_scope(&s, &scope).expect("tunable");
     (s, t)
@@ -307,6 +309,8 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
             calls: true,
             warps: Some(Select::Hash),
         }),
+        layout: false,
+        algebra: None,
     };
     let e = for_scope(&s, &scope)
         .err()

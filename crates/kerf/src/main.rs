@@ -10,6 +10,7 @@ mod guard;
 mod hardround;
 mod init;
 mod inspect;
+mod judge;
 mod keep;
 mod launch_table;
 mod measure;
@@ -114,6 +115,8 @@ enum Command {
     Explain(report::ExplainArgs),
     /// Carry a result of `kerf tune` into the source: a unified diff, tried before it is given.
     Patch(patch::Args),
+    /// Judge a kernel that somebody else wrote: is it a correct and faster version of another one?
+    Judge(Box<judge::Args>),
     /// Make a page about a result of `kerf tune`: one HTML file that needs nothing else.
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
@@ -126,6 +129,8 @@ enum Command {
     Study(study::Args),
     #[command(hide = true)]
     Worker,
+    #[command(hide = true)]
+    JudgeWorker,
     #[command(hide = true)]
     SweepWorker,
     #[command(hide = true)]
@@ -284,6 +289,8 @@ fn dispatch(
         Command::Quantize(a) => quantize::run(&a, format, style),
         Command::Search(a) => search::run(&a, format, style),
         Command::Study(a) => study::command(a, format, style),
+        Command::Judge(a) => judge::run(&a, format, style),
+        Command::JudgeWorker => Ok(judge::serve()),
         Command::Worker => Ok(run::serve()),
         Command::SampleWorker => Ok(predict::sampled::serve()),
         Command::ReplayWorker { library } => {

@@ -206,7 +206,7 @@ fn request(a: &Args, result: &TuneResult) -> Result<PatchRequest, Failure> {
         Vec::new(),
         cuda,
         a.gpu,
-        15,
+        crate::tune::REPEATS,
         a.arch.clone(),
     )?;
     let folder =

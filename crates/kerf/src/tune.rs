@@ -38,6 +38,9 @@ use std::time::Duration;
 /// Seconds that a timed sample lasts at least, on a GPU.
 pub const SAMPLE_S: f64 = 1e-3;
 
+/// Samples of a time, on a GPU, where nobody says how many.
+pub const REPEATS: u32 = 15;
+
 /// What may change of math calls and warps.
 fn approx(a: &Args, strategy: &str) -> Result<Option<Approx>, Failure> {
     let degree = DEGREE_NAMES.contains(&strategy);
@@ -78,7 +81,7 @@ pub(crate) fn worker_program() -> Result<WorkerProgram, Failure> {
     })
 }
 
-fn cores(asked: usize) -> usize {
+pub(crate) fn cores(asked: usize) -> usize {
     match asked {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
@@ -233,6 +236,25 @@ impl Strategy {
             ))
             .help("use --what launch without another --strategy"));
         }
+        let layout = a.what.contains(&What::Layout);
+        if layout && a.device != DeviceArg::Cuda {
+            return Err(Failure::new(
+                "--what layout is decided by measured times: no model predicts what a thread gains by more elements",
+            )
+            .help("add --device cuda, or leave layout out"));
+        }
+        if layout && (self.own() || self.stages() || self.degree) {
+            return Err(
+                Failure::new(format!("{name} does not search elements of threads"))
+                    .help("use guided with --what layout"),
+            );
+        }
+        if a.what.contains(&What::Algebra) && (self.own() || self.degree) {
+            return Err(
+                Failure::new(format!("{name} does not search forms of expressions"))
+                    .help("use guided with --what algebra"),
+            );
+        }
         Ok(())
     }
 }
@@ -313,6 +335,8 @@ fn request(
         },
         approx,
         launch,
+        layout: a.what.contains(&What::Layout),
+        algebra: a.what.contains(&What::Algebra),
         tuners: match a.tuners {
             Some(some) => some.into_iter().flatten().collect(),
             None => Factor::ALL.to_vec(),

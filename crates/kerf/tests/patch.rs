@@ -86,6 +86,8 @@ default = {{ bx = 64 }}
             "5",
             "--validate",
             "2",
+            // Predicted from the program alone, so that it is the same with or without an assembler.
+            "--no-assembler",
         ];
         // What is patched is chosen by the test, not by the default.
         if !more.contains(&"--what") {

@@ -5,7 +5,7 @@
 //! registers, how well operations overlap. Where an assembler is at hand nothing of that need be assumed. A plan takes about
 //! 0.15 s instead of a millisecond: `kerf predict` uses this model where it can, and a search that measures (`kerf tune
 //! --device cuda`) compiles plans beforehand or as it asks for them, and compares both models with its measurements. Searches
-//! without a GPU use the model on the prepared program.
+//! without a GPU are guided by the model on the prepared program, and judge what ran by this one.
 mod assembler;
 mod binary;
 mod blocks;
@@ -52,6 +52,16 @@ fn compile(
     binary::read(&binary).ok_or(CostError::Binary).map(Some)
 }
 
+/// A plan with one element for each thread: counts are those of the kernel as it is, and nothing is known of what threads gain
+/// by more.
+fn uncoarsened(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    for k in plan.kernels.values_mut() {
+        k.coarsen = None;
+    }
+    plan
+}
+
 impl PredictedSubject<'_> {
     /// Predicts one run under a plan from its machine code; where device functions remain, from the prepared program.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {
@@ -75,7 +85,7 @@ impl PredictedSubject<'_> {
         constants: &[FittedConstants],
     ) -> Result<Vec<Prediction>, CostError> {
         let m = self.module.duplicate();
-        plan.apply(&m)?;
+        uncoarsened(plan).apply(&m)?;
         let kernels = self.census(&m);
         let planned = self.planned_launches(&kernels)?;
         let compiled = match with {

@@ -289,3 +289,20 @@ impl<'p> Rates<'p> {
         })
     }
 }
+
+/// What single operations cost on a device, side by side: clocks of a multiprocessor on the unit that each keeps busy
+/// the longest.
+pub struct OperationClocks<'p>(Rates<'p>);
+
+impl<'p> OperationClocks<'p> {
+    /// By a profile.
+    pub fn new(profile: &'p DeviceProfile) -> OperationClocks<'p> {
+        OperationClocks(Rates::from_profile(profile))
+    }
+
+    /// Of an operation, by its name in profiles and its format.
+    pub fn get(&self, name: &str, format: kerf_num::Format) -> f64 {
+        let cost = self.0.cost(&format!("{name}.{format}"));
+        cost.unit_clocks.into_iter().fold(0.0, f64::max)
+    }
+}

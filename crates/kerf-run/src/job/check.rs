@@ -9,19 +9,54 @@ use kerf_workload::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Refuses kernels that the CPU executor cannot run.
 pub(super) fn refuse(
     m: &Module,
     used: &[String],
     infos: &[KernelInfo],
     unlifted: &[kerf_ptx::Unlifted],
 ) -> Result<(), JobError> {
+    let lines = obstacle_lines((m, unlifted), used, infos, ObstacleScope::stops_cpu);
+    match lines.is_empty() {
+        true => Ok(()),
+        false => Err(JobError::Unsupported(format!(
+            "the CPU executor cannot run this:\n{}",
+            lines.join("\n")
+        ))),
+    }
+}
+
+/// Refuses kernels that no executor can run.
+pub(super) fn refuse_everywhere(
+    m: &Module,
+    used: &[String],
+    infos: &[KernelInfo],
+    unlifted: &[kerf_ptx::Unlifted],
+) -> Result<(), JobError> {
+    let lines = obstacle_lines((m, unlifted), used, infos, |s| s == ObstacleScope::Run);
+    match lines.is_empty() {
+        true => Ok(()),
+        false => Err(JobError::Unsupported(format!(
+            "this PTX cannot be run by Kerf:\n{}",
+            lines.join("\n")
+        ))),
+    }
+}
+
+/// Obstacles of the kernels of a workload, one a line.
+fn obstacle_lines(
+    (m, unlifted): (&Module, &[kerf_ptx::Unlifted]),
+    used: &[String],
+    infos: &[KernelInfo],
+    wanted: impl Fn(ObstacleScope) -> bool,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for k in infos.iter().filter(|k| used.contains(&k.symbol)) {
         let Some(f) = m.function(&k.symbol) else {
             continue;
         };
         for o in obstacles::obstacles(m, f, unlifted) {
-            if o.scope == ObstacleScope::CpuRun {
+            if wanted(o.scope) {
                 let at = o
                     .location
                     .map_or_else(String::new, |l| format!(" at line {}", l.line));
@@ -29,14 +64,7 @@ pub(super) fn refuse(
             }
         }
     }
-    if lines.is_empty() {
-        Ok(())
-    } else {
-        Err(JobError::Unsupported(format!(
-            "the CPU executor cannot run this:\n{}",
-            lines.join("\n")
-        )))
-    }
+    lines
 }
 
 /// Whether a folder is or can be made there, asked before a long run rather than after it.

@@ -1,5 +1,6 @@
 //! Why a job failed.
 use crate::advice::advice;
+use crate::other_launches::LaunchesError;
 use crate::run::RunError;
 use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
@@ -81,6 +82,11 @@ impl From<RunError> for JobError {
         }
     }
 }
+impl From<LaunchesError> for JobError {
+    fn from(e: LaunchesError) -> Self {
+        JobError::Input(e.to_string())
+    }
+}
 impl From<Mistakes> for JobError {
     fn from(e: Mistakes) -> Self {
         JobError::Input(e.to_string())
@@ -102,6 +108,10 @@ impl From<PlanError> for JobError {
             PlanError::Block { .. } => {
                 "; help: take `block` or `regroup` out of the plan, or launch with that block (--plan)"
             }
+            PlanError::Rewriting { .. }
+            | PlanError::RewrittenVariant { .. }
+            | PlanError::RewrittenTwice(_) => "; help: take `rewrites` out of the plan (--plan)",
+            PlanError::Coarsen { .. } => "; help: take `coarsen` out of the plan (--plan)",
             PlanError::Partition { .. } => "; help: take the partition out of the plan (--plan)",
             PlanError::Refused { .. } | PlanError::Shared { .. } => {
                 "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as FORMAT names those that can have a format"

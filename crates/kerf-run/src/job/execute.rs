@@ -1,18 +1,20 @@
 //! Carrying a job out: compile, run, time, compare, report.
-use super::check::{check_folder, fixed_blocks, plan_params, refuse};
+use super::check::{check_folder, fixed_blocks, plan_params, refuse, refuse_everywhere};
 use super::count::{NotCounted, ProgramCounts, counted, counting_code};
-use super::finished::launched_only;
+use super::finished::{Libdevice, launched_only, prints};
 use super::kept::kept;
 use super::measured::{Measured, Prepared, measure};
+use super::planned::PlannedCode;
 use super::reference::compare_output;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
 use super::resident::{RunOnDevice, stays_on_device};
 use super::save::save;
 use super::shadowed::Reference;
 use super::turn::alone;
-use super::workshop::Workshop;
+use super::workshop::{Workshop, ptx};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory::{self, MemoryNeed};
+use crate::other_launches::LaunchedWorkload;
 use crate::run::WorkloadSession;
 use crate::storage;
 use kerf_exec::cpu;
@@ -150,7 +152,7 @@ fn variant(
 }
 
 /// The workload of a job, with the acceptance that the job has instead of the file's.
-fn read_workload(job: &Job) -> Result<Workload, JobError> {
+pub(super) fn read_workload(job: &Job) -> Result<Workload, JobError> {
     let mut workload = Workload::read(&job.workload, &job.overrides)?;
     if let Some(a) = &job.accept {
         workload.accept = a.clone();
@@ -199,16 +201,39 @@ impl Programs {
     }
 
     /// The program as it is, on the inputs of a session.
-    fn own_session<'a>(&'a self, session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
+    fn own_session<'a>(
+        &'a self,
+        workload: &'a Workload,
+        session: &WorkloadSession<'a>,
+    ) -> WorkloadSession<'a> {
         WorkloadSession {
+            workload,
             kernels: &self.own_kernels,
             globals: &self.own_globals,
             declared: None,
             storage: Vec::new(),
             lambda: BTreeMap::new(),
             regroup: BTreeMap::new(),
-            params: session.workload.launch_space.default_params(),
+            coarsen: BTreeMap::new(),
+            params: workload.launch_space.default_params(),
             ..*session
+        }
+    }
+
+    /// The workload as the program that runs is launched on it.
+    fn launched(
+        &self,
+        job: &Job,
+        workload: &Workload,
+        kernels: &[KernelInfo],
+    ) -> Result<LaunchedWorkload, JobError> {
+        let launches = job.patched.as_ref().and_then(|p| p.launches.as_ref());
+        match launches {
+            Some(l) => Ok(l.launched(workload, &self.own_kernels, kernels)?),
+            None => Ok(LaunchedWorkload {
+                workload: workload.clone(),
+                declared: None,
+            }),
         }
     }
 }
@@ -216,13 +241,17 @@ impl Programs {
 /// The session of the program that runs, its buffers as a patched source holds them.
 fn session_under_job<'a>(
     job: &Job,
-    workload: &'a Workload,
+    launched: &'a LaunchedWorkload,
     params: &BTreeMap<String, i64>,
     infos: &'a [KernelInfo],
     globals: &'a [GlobalInfo],
 ) -> Result<WorkloadSession<'a>, JobError> {
+    let workload = &launched.workload;
     let mut session = WorkloadSession {
-        params: params.clone(),
+        params: match launched.declared {
+            Some(_) => workload.launch_space.default_params(),
+            None => params.clone(),
+        },
         seed: job.seed.unwrap_or(workload.seed),
         perturb: job.perturb,
         ..WorkloadSession::plain(workload, infos, globals)
@@ -230,6 +259,7 @@ fn session_under_job<'a>(
     if let Some(p) = &job.patched {
         let (storage, specs) =
             storage::declared(&workload.buffers, &p.held).map_err(JobError::Input)?;
+        let specs = launched.declared.clone().unwrap_or(specs);
         (session.storage, session.declared) = (storage, Some(specs));
     }
     Ok(session)
@@ -246,6 +276,7 @@ fn check_possible(
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
+    refuse_everywhere(m, used, session.kernels, &run.unlifted)?;
     let on_cpu = job.device == Device::Cpu;
     let counted_on_cpu = job.count.is_some() && job.counts_on_cpu();
     if on_cpu || job.reference || counted_on_cpu {
@@ -286,6 +317,9 @@ fn launch_as_planned(job: &Job, session: &mut WorkloadSession) -> Result<(), Job
         if let (Some(c), Ok(info)) = (k.regroup, kernels::find(session.kernels, name)) {
             session.regroup.insert(info.symbol.clone(), c);
         }
+        if let (Some(c), Ok(info)) = (k.coarsen, kernels::find(session.kernels, name)) {
+            session.coarsen.insert(info.symbol.clone(), c);
+        }
         if let (Some(p), Ok(info)) = (&k.partition, kernels::find(session.kernels, name)) {
             session.lambda.insert(info.symbol.clone(), p.lambda as f32);
         }
@@ -293,18 +327,39 @@ fn launch_as_planned(job: &Job, session: &mut WorkloadSession) -> Result<(), Job
     Ok(())
 }
 
+/// The code of a job's program under its plan, made from its files alone: on any thread.
+fn code_under_plan(job: &Job) -> Result<PlannedCode, JobError> {
+    let workload = read_workload(job)?;
+    let programs = Programs::compile(job, &workload)?;
+    let m = programs.run().module()?;
+    let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
+    let launched = programs.launched(job, &workload, &infos)?;
+    let mut session = session_under_job(job, &launched, &programs.params, &infos, &globals)?;
+    let used = session.check()?;
+    rewrite(job, &mut session, &m, &used)?;
+    launch_as_planned(job, &mut session)?;
+    Libdevice::default().finish(&m, &job.toolchain())?;
+    Ok(PlannedCode {
+        ptx: ptx(&m, &job.arch)?,
+        prints: prints(&m),
+    })
+}
+
 /// Operations of what ran. Buffers are held as the plan says, and kernels have to read them so.
 fn count_as_run(
     job: &Job,
     session: &WorkloadSession,
     run: &Program,
+    kept_before: &mut Workshop,
 ) -> Result<Option<ProgramCounts>, JobError> {
     let Some(detail) = job.count else {
         return Ok(None);
     };
     let m = run.module()?;
     job.plan.apply(&m)?;
-    Ok(Some(counted(job, session, (&m, &run.unlifted), detail)?))
+    let tools = kept_before.for_counting(job, session)?;
+    let code = (&m, &run.unlifted[..]);
+    Ok(Some(counted(job, session, code, detail, tools)?))
 }
 
 /// Saves outputs and compares them with the reference, as far as the job wants it.
@@ -387,14 +442,17 @@ impl Comparison<'_> {
         let (job, own, program) = (self.job, self.own, self.program);
         // Comparisons and references would be in others' times.
         let clock = Instant::now();
-        let _turn = alone(job)?;
+        let mut turn = alone(job)?;
         spent.wait_s += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let found = kept_before.resident()?.reference(job, own, program)?;
         let info = match found {
             Ok(info) => info,
             Err(why) => {
+                // The CPU may take minutes, in which others use the GPU.
+                drop(turn);
                 let r = self.by_host(kept_before, Some(why))?;
+                turn = alone(job)?;
                 kept_before.resident()?.take(job, own, program, &r)?;
                 r.info
             }
@@ -408,6 +466,7 @@ impl Comparison<'_> {
         let resident = kept_before.resident()?;
         let outputs = resident.compare(self.session, &run, job)?;
         resident.check_intact(self.session)?;
+        drop(turn);
         spent.compare_s = clock.elapsed().as_secs_f64();
         Ok((outputs, Some(info)))
     }
@@ -426,8 +485,9 @@ pub fn counting_ptx(job: &Job, detail: Detail) -> Result<Result<String, NotCount
     let programs = Programs::compile(job, &workload)?;
     let m = programs.run().module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = session_under_job(job, &workload, &programs.params, &infos, &globals)?;
-    let code = counting_code(job, &session, &m, detail)?;
+    let launched = programs.launched(job, &workload, &infos)?;
+    let session = session_under_job(job, &launched, &programs.params, &infos, &globals)?;
+    let code = counting_code(job, &session, &m, detail, &mut Libdevice::default())?;
     Ok(code.map(|(ptx, _)| ptx))
 }
 
@@ -444,13 +504,16 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let programs = Programs::compile(job, &workload)?;
     let m = programs.run().module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let mut session = session_under_job(job, &workload, &programs.params, &infos, &globals)?;
+    let launched = programs.launched(job, &workload, &infos)?;
+    let mut session = session_under_job(job, &launched, &programs.params, &infos, &globals)?;
     let used = session.check()?;
     check_possible(job, &session, &m, &used, programs.run())?;
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     if let (Some(detail), true) = (job.count, job.count_only) {
-        let counts = counted(job, &session, (&m, &programs.run().unlifted), detail)?;
+        let code = (&m, &programs.run().unlifted[..]);
+        let tools = kept_before.for_counting(job, &session)?;
+        let counts = counted(job, &session, code, detail, tools)?;
         spent.count_s = clock.elapsed().as_secs_f64();
         return Ok(only_counted(job, &session, counts, spent));
     }
@@ -460,9 +523,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let clock = Instant::now();
     launch_as_planned(job, &mut session)?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
-    let own = programs.own_session(&session);
+    let own = programs.own_session(&workload, &session);
     let code = (&m, &programs.own);
     let prepared = Prepared::new(job, (&session, &own), code, kept_before, &mut spent)?;
+    if job.device == Device::Cuda {
+        kept_before.make_ahead(job, &programs.own, code_under_plan);
+    }
     let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
     if let Some(base) = measured.base.take() {
         kept_before.keep_baseline(job, &own, &programs.own, base);
@@ -480,7 +546,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     };
     let (outputs, info) = by.compare(&mut measured, kept_before, &mut spent)?;
     let clock = Instant::now();
-    let counts = count_as_run(job, &session, programs.run())?;
+    let counts = count_as_run(job, &session, programs.run(), kept_before)?;
     spent.count_s = clock.elapsed().as_secs_f64();
     let mut stats: Vec<KernelStats> = measured.exec.kernel_stats();
     stats.retain(|k| used.contains(&k.symbol));

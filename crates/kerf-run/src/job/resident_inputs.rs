@@ -18,7 +18,8 @@ const ROOM: usize = 8;
 /// All that the first contents of a session's buffers depend on.
 pub(super) fn inputs_key(s: &WorkloadSession) -> String {
     let w = s.workload;
-    format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb)
+    let changes = (s.perturb, s.change);
+    format!("{:?} {:?} {} {changes:?}", w.buffers, w.sizes, s.seed)
 }
 
 /// First contents of the buffers of one session.
@@ -73,7 +74,8 @@ impl ResidentInputs {
                 e @ DeviceInputError::Disagreement { .. } => JobError::Worker(e.to_string()),
             })?;
         Ok(match filled {
-            Filled::OnDevice => memory,
+            Filled::OnDevice if !session.change.concerns(b) => memory,
+            Filled::OnDevice => DeviceMemory::with_bytes(&session.made(b)?, &b.name)?,
             Filled::NeedsHost(_) => DeviceMemory::with_bytes(&session.made(b)?, &b.name)?,
         })
     }

@@ -6,7 +6,7 @@ mod bench;
 mod deviation;
 mod sites;
 
-use super::check::refuse;
+use super::check::{refuse, refuse_everywhere};
 use super::report::{Energy, Times};
 use super::turn::MachineShare;
 use super::{Device, Job, JobError};
@@ -293,6 +293,7 @@ pub fn sweep(
         ..WorkloadSession::plain(&workload, &infos, &globals)
     };
     let used = base.check()?;
+    refuse_everywhere(&m, &used, &infos, &program.unlifted)?;
     if job.device == Device::Cpu {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }

@@ -1,6 +1,8 @@
 //! What one job leaves for the next in the same process.
 use super::baseline::{Baseline, JobContents};
+use super::count::{CountingShelf, CountingTools};
 use super::finished::{Libdevice, prints};
+use super::planned::{MakeCode, PlanShelf, PlannedCode};
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::inputs_key;
@@ -15,8 +17,7 @@ use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
 use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
-use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What one job leaves for the next in the same process.
@@ -25,69 +26,16 @@ pub struct Workshop {
     libdevice: Libdevice,
     /// PTX of the program as it is, by digest and architecture.
     own: Option<(String, String, String)>,
-    /// Programs under plans: most plans are evaluated more than once, on other inputs or with more samples.
-    planned: PlannedPrograms,
+    /// Programs under plans.
+    planned: PlanShelf,
     references: ReferenceCode,
     /// The program as it is on the GPU, with all that it depends on.
     base: Option<(String, TimedProgram)>,
     /// What stays on the GPU; it goes before its context.
     resident: Option<Resident>,
     context: Option<KeptContext>,
+    counting: CountingShelf,
     originals: Option<Originals>,
-}
-
-/// PTX of programs under plans, the last ones made.
-#[derive(Default)]
-struct PlannedPrograms(VecDeque<(String, Rc<PlannedCode>)>);
-
-/// Bytes of PTX that are kept, at most.
-const KEPT_PTX: usize = 64 << 20;
-
-/// A program under a plan.
-pub(super) struct PlannedCode {
-    pub ptx: String,
-    /// Kernels write lines for people.
-    pub prints: bool,
-}
-
-impl PlannedPrograms {
-    /// All of a job that its code depends on: what is run, not on which inputs and how often.
-    fn key(job: &Job, program: &Program) -> Option<String> {
-        let code = Job {
-            seed: None,
-            perturb: None,
-            accept: None,
-            reference: false,
-            count: None,
-            warmup: 0,
-            repeats: 1,
-            steady_repeats: None,
-            sample_s: 0.0,
-            energy_s: 0.0,
-            save: None,
-            baseline: false,
-            scatter: false,
-            brief: false,
-            ..job.clone()
-        };
-        let job = serde_json::to_string(&code).ok()?;
-        Some(format!("{} {job}", sha256(&program.bitcode)))
-    }
-
-    fn get(&self, key: &str) -> Option<Rc<PlannedCode>> {
-        let found = self.0.iter().find(|(k, _)| k == key);
-        found.map(|(_, code)| code.clone())
-    }
-
-    fn keep(&mut self, key: String, code: Rc<PlannedCode>) {
-        self.0.push_back((key, code));
-        let bytes = |all: &VecDeque<(String, Rc<PlannedCode>)>| -> usize {
-            all.iter().map(|(k, c)| k.len() + c.ptx.len()).sum()
-        };
-        while self.0.len() > 1 && bytes(&self.0) > KEPT_PTX {
-            self.0.pop_front();
-        }
-    }
 }
 
 /// What buffers begin with, in their own formats.
@@ -110,21 +58,20 @@ impl Workshop {
         &mut self,
         job: &Job,
         (m, program): (&Module, &Program),
-    ) -> Result<Rc<PlannedCode>, JobError> {
-        let key = PlannedPrograms::key(job, program);
-        if let Some(code) = key.as_ref().and_then(|k| self.planned.get(k)) {
-            return Ok(code);
-        }
-        self.finish(m, &job.toolchain())?;
-        let ptx = ptx(m, &job.arch)?;
-        let code = Rc::new(PlannedCode {
-            ptx,
-            prints: prints(m),
-        });
-        if let Some(key) = key {
-            self.planned.keep(key, code.clone());
-        }
-        Ok(code)
+    ) -> Result<Arc<PlannedCode>, JobError> {
+        let libdevice = &mut self.libdevice;
+        self.planned.code(job, program, || {
+            libdevice.finish(m, &job.toolchain())?;
+            Ok(PlannedCode {
+                ptx: ptx(m, &job.arch)?,
+                prints: prints(m),
+            })
+        })
+    }
+
+    /// Begins with the code of the plans that a job says are likely to come next.
+    pub(super) fn make_ahead(&self, job: &Job, program: &Program, make: MakeCode) {
+        self.planned.make_ahead(job, program, make);
     }
 
     /// What the buffers of a job's programs begin with, where that can be kept.
@@ -234,6 +181,27 @@ impl Workshop {
         Ok(())
     }
 
+    /// What a counting run takes from earlier ones; the context of the job's GPU too, which takes longer to make than most
+    /// programs run.
+    pub(super) fn for_counting(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+    ) -> Result<CountingTools<'_>, JobError> {
+        let contents = match job.counts_on_cpu() {
+            true => self.originals(session)?.map(|o| session.as_held(&o)),
+            false => {
+                self.keep_context(job.ordinal)?;
+                None
+            }
+        };
+        Ok(CountingTools {
+            libdevice: &mut self.libdevice,
+            shelf: &mut self.counting,
+            contents: contents.map(FirstContents::Host),
+        })
+    }
+
     /// Code of references.
     pub(super) fn reference_code(&mut self) -> &mut ReferenceCode {
         &mut self.references
@@ -282,7 +250,7 @@ impl Workshop {
     }
 }
 
-fn ptx(m: &Module, arch: &str) -> Result<String, JobError> {
+pub(super) fn ptx(m: &Module, arch: &str) -> Result<String, JobError> {
     finish::ptx(m, arch).map_err(|e| JobError::Compile {
         message: e.0,
         help: None,

@@ -43,6 +43,9 @@ const EXCHANGES: usize = 32;
 const ASKED: usize = 24;
 const ROUNDS: usize = 3;
 
+/// Assignments that a proposal names beside its own.
+const OTHERS: usize = 8;
+
 /// A proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
@@ -50,6 +53,8 @@ pub struct Proposal {
     pub assignment: Assignment,
     /// Expected gain: of time, times the probability of being within the tolerance.
     pub gain: f64,
+    /// The next best ones, which may be proposed after it.
+    pub others: Vec<Assignment>,
 }
 
 /// Both models, and what has been evaluated.
@@ -162,9 +167,13 @@ impl Proposer<'_, '_> {
                 best = Some((a.clone(), value));
             }
         }
-        let proposal = best.map(|(assignment, v)| Proposal {
-            assignment,
-            gain: v.exp(),
+        let proposal = best.map(|(assignment, v)| {
+            let others = new.iter().map(|n| &n.0).filter(|a| **a != assignment);
+            Proposal {
+                others: others.take(OTHERS).cloned().collect(),
+                assignment,
+                gain: v.exp(),
+            }
         });
         (proposal, agreed)
     }

@@ -95,6 +95,8 @@ struct Guided<'p> {
     /// Runs in a row beyond the tolerance.
     beyond: usize,
     stale: bool,
+    /// What came close to being proposed last.
+    others: Vec<Vec<u8>>,
 }
 
 /// The default strategy.
@@ -117,6 +119,7 @@ pub fn guided(search: Search<'_>) -> impl Strategy + '_ {
         vain: [0, 0],
         beyond: 0,
         stale: false,
+        others: Vec::new(),
         search,
     }
 }
@@ -203,6 +206,9 @@ impl Guided<'_> {
         let mut rng = self.rng.clone();
         let found = self.proposer(doubt, blame).propose(&mut rng);
         self.rng = rng;
+        if let Some(p) = &found {
+            self.others.clone_from(&p.others);
+        }
         found
     }
 
@@ -400,6 +406,11 @@ impl Strategy for Guided<'_> {
             return self.shaped(a);
         }
         StrategyStep::Done(Reason::Bracketed)
+    }
+    fn likely(&self) -> Vec<Vec<u8>> {
+        let opening = self.opening.iter().rev();
+        let all = opening.chain(&self.others).cloned();
+        all.filter(|a| self.history.get(a).is_none()).collect()
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         let before = self.history.best().and_then(|e| e.outcome.time());

@@ -10,7 +10,7 @@ use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
 use kerf_pass::{Plan, index_space};
-use kerf_run::job::kinds;
+use kerf_run::job::{LaunchKind, kinds};
 use kerf_workload::Workload;
 use std::collections::BTreeMap;
 
@@ -63,6 +63,22 @@ pub struct LaunchChoice {
     pub parameters: Option<Parameters>,
     workload: Workload,
     infos: Vec<KernelInfo>,
+}
+
+impl LaunchVariable {
+    /// Levels whose blocks have more threads than those of a level, up to as many times as `most`.
+    pub fn larger(&self, choice: &LaunchChoice, level: usize, most: u32) -> Vec<usize> {
+        let threads = |l: usize| -> Option<u32> {
+            let shape = self.shapes.get(l).filter(|s| s.regroup.is_none())?;
+            let all = kinds(&choice.workload, &choice.infos, &shape.params).ok()?;
+            Some(all.iter().map(LaunchKind::threads).sum())
+        };
+        let Some(own) = threads(level) else {
+            return Vec::new();
+        };
+        let larger = |l: &usize| threads(*l).is_some_and(|t| t > own && t <= most * own);
+        (0..self.shapes.len()).filter(larger).collect()
+    }
 }
 
 /// All launches of a workload, those in loops too.

@@ -7,6 +7,7 @@ use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
 use crate::counts;
 use crate::evaluate::Input;
+use crate::full_size::FullCounts;
 use crate::group::Group;
 use crate::problem::{ProblemError, TuningScope, with_launch};
 use crate::request::TuneRequest;
@@ -16,6 +17,7 @@ use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels;
 use kerf_llvm::{Module, Opcode};
 use kerf_pass::Plan;
+use kerf_pass::count::Detail;
 use kerf_predict::cost::{CostModel, Resource};
 use kerf_run::job::{Device, ProgramCounts, kinds};
 use kerf_workload::Workload;
@@ -80,7 +82,7 @@ fn growing(
         let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
             continue;
         };
-        let count = |p: &LaunchParams| counting.at_launch(p);
+        let count = |p: &LaunchParams| counting.at_launch(p, Detail::Executions);
         let mut grow: Vec<String> = Vec::new();
         for s in symbols {
             let threads = |p: &LaunchParams| {
@@ -280,12 +282,17 @@ pub(crate) fn recount<'s>(
     request: &'s TuneRequest,
     subject: &'s Subject,
     input: Input,
+    full: Option<&FullCounts>,
 ) -> Option<Box<Recount<'s>>> {
     let wanted = request.launch && request.job.device == Device::Cpu;
     wanted.then(|| -> Box<Recount<'s>> {
         let counting = counts::Counting::new(request, subject, &input);
+        let counting = match full {
+            Some(f) => counting.sampled_at(f.overrides.clone()),
+            None => counting,
+        };
         Box::new(move |launch| {
-            let all = counting.at_launch(launch);
+            let all = counting.at_launch(launch, Detail::Blocks);
             let work = counts::work(&all.ok()?);
             let w = &subject.workload;
             let module = match w.changed_macros(launch).is_empty() {

@@ -46,7 +46,7 @@ pub fn work(job: &Job, sink: &mut dyn FnMut(&CountedShape)) -> Result<(), JobErr
                 overrides: overrides
                     .chain(p.iter().map(|(n, v)| (n.clone(), *v)))
                     .collect(),
-                count: Some(Detail::Blocks),
+                count: Some(Detail::Executions),
                 count_only: true,
                 reference: false,
                 ..job.clone()

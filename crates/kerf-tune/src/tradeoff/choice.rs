@@ -99,6 +99,8 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         by: Grouping::Variable,
         storage: true,
         approx: None,
+        layout: false,
+        algebra: None,
     };
     let Ok(t) = for_scope(subject, &scope) else {
         return Vec::new();

@@ -128,6 +128,7 @@ fn effort(
     EvaluationCounts {
         search: outcome.executed,
         alone: outcome.alone,
+        layouts: outcome.layouts,
         probes: outcome.probes,
         validation: validated.len(),
         failed: every().filter(|e| e.failure.is_some()).count(),

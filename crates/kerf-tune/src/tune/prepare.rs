@@ -5,11 +5,12 @@ use crate::criteria::{Criteria, CriteriaError};
 use crate::error::TuneError;
 use crate::evaluate::{Evaluator, Input};
 use crate::event::{TuneEvent, Watch};
+use crate::full_size::{self, FullCounts};
 use crate::group::Group;
 use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
-use crate::models::{self, Predictions};
+use crate::models::{self, PredictedTimes, Predictions};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
@@ -42,10 +43,13 @@ impl Acceptance {
         // With a ratio the tolerance is known when the cheapest version has run.
         let given = request.ratio.map(|_| 1.0).or(request.tolerance);
         // Shapes round nothing, so that without a tolerance the program's own error is one.
-        let shapes_alone = request.launch && request.formats.is_empty() && request.approx.is_none();
+        let shapes_alone = request.launch
+            && request.formats.is_empty()
+            && request.approx.is_none()
+            && !request.algebra;
         let mut by_own_error = false;
-        // Shapes need not change a bit: with a tolerance of 0 they must not.
-        let same_bits = shapes_alone && given == Some(0.0);
+        // With a tolerance of 0 a plan must not change a bit: an error of 0 against a reference is beyond the program itself.
+        let same_bits = given == Some(0.0);
         let given = given.filter(|_| !same_bits);
         let criteria = match Criteria::new(&subject.workload, given, request.metric) {
             Ok(c) if same_bits => {
@@ -96,19 +100,27 @@ impl SearchSpace {
             by: request.grouping,
             storage: request.storage,
             approx: request.approx,
+            layout: request.layout,
+            algebra: request.algebra.then_some(&request.profile),
         };
         let checked = match request.resume {
             true => None,
             false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
         };
         let mut lock = None;
-        let (tunable, shape_notes) = match request.launch {
+        let (tunable, mut shape_notes) = match request.launch {
             false => (for_scope(&subject, &scope)?, Vec::new()),
             true => {
                 lock = Some(hold_folder(&request.out)?);
                 launch::prepare::tunable(request, &subject, &scope, &input)?
             }
         };
+        shape_notes.extend(
+            tunable
+                .uncoarsened
+                .iter()
+                .map(|u| format!("threads of {} keep one element each: {}", u.kernel, u.why)),
+        );
         let space = SearchSpace {
             subject,
             tunable,
@@ -184,6 +196,12 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
         "input": space.input,
         "trials": request.trials,
     });
+    if request.layout {
+        all["layout"] = true.into();
+    }
+    if request.algebra {
+        all["algebra"] = true.into();
+    }
     if request.sensitivity {
         all["sensitivity"] = true.into();
     }
@@ -275,6 +293,8 @@ pub(super) struct CountedProgram {
     /// None where the static score is asked for, or nothing could be counted.
     pub counts: Option<ProgramCounts>,
     pub device: Result<cost::CostModel, CostError>,
+    /// At the sizes of a GPU, where there is none and they are others.
+    pub full: Option<FullCounts>,
     /// Why nothing was counted, or not on the search's own device.
     pub notes: Vec<String>,
 }
@@ -298,8 +318,20 @@ impl CountedProgram {
                 "the program was counted on the CPU executor: {why}"
             ));
         }
+        let predicts = request.job.device == Device::Cpu && counts.is_some();
+        let full = match predicts {
+            true => full_size::count(request, &space.subject, &space.input),
+            false => Ok(None),
+        };
+        let full = full.unwrap_or_else(|e| {
+            notes.push(format!(
+                "times are of the sizes that ran, not of a GPU's: {e}"
+            ));
+            None
+        });
         CountedProgram {
             counts,
+            full,
             device: cost::CostModel::new(&request.profile),
             notes,
         }
@@ -309,6 +341,8 @@ impl CountedProgram {
 /// The models of time and error that the search goes by.
 pub(super) struct SearchModels<'s> {
     pub cost: Box<dyn TimePredictor + 's>,
+    /// What judges plans where nothing is measured, if it is another one.
+    pub judge: Option<Box<dyn TimePredictor + 's>>,
     /// Times from machine code, beside them.
     pub code: Option<Coded<'s>>,
     pub errors: Box<dyn ErrorPredictor>,
@@ -317,6 +351,28 @@ pub(super) struct SearchModels<'s> {
 }
 
 impl<'s> SearchModels<'s> {
+    /// Those of a search without a GPU; none with one, or where nothing was counted.
+    fn predicted(
+        request: &'s TuneRequest,
+        space: &'s SearchSpace,
+        counted: &'s CountedProgram,
+    ) -> Option<PredictedTimes<'s>> {
+        let own = counted
+            .counts
+            .as_ref()
+            .filter(|_| request.job.device == Device::Cpu)?;
+        let device = counted.device.as_ref().ok()?;
+        let (subject, tunable) = (&space.subject, &space.tunable);
+        models::predicted_times(
+            (subject, tunable),
+            device,
+            (own, counted.full.as_ref()),
+            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
+            request.assembler.as_ref(),
+        )
+        .ok()
+    }
+
     pub fn new(
         request: &'s TuneRequest,
         space: &'s SearchSpace,
@@ -325,13 +381,25 @@ impl<'s> SearchModels<'s> {
     ) -> SearchModels<'s> {
         let (subject, tunable) = (&space.subject, &space.tunable);
         let counts = counted.counts.as_ref();
+        if let Some(all) = Self::predicted(request, space, counted) {
+            let full = counted.full.as_ref().map(|f| &f.counts);
+            let note = models::unfilled(subject, &counted.device, full.or(counts));
+            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
+            return SearchModels {
+                cost: Box::new(all.guide),
+                judge: all.judge.map(|j| -> Box<dyn TimePredictor> { Box::new(j) }),
+                code: None,
+                errors: models::sensitivity(subject, tunable, counts),
+                notes: Vec::new(),
+            };
+        }
         let (cost, note) = models::cost_model(
             subject,
             tunable,
             &request.profile,
             &counted.device,
             counts,
-            launch::prepare::recount(request, subject, space.input),
+            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
         );
         if request.job.device == Device::Cpu {
             let note = models::unfilled(subject, &counted.device, counts);
@@ -350,6 +418,7 @@ impl<'s> SearchModels<'s> {
         );
         SearchModels {
             cost,
+            judge: None,
             code,
             errors: models::sensitivity(subject, tunable, counts),
             notes: note.into_iter().collect(),

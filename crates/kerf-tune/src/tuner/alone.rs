@@ -24,7 +24,7 @@ impl Tuner<'_> {
             .map(|s| s.2.clone())
             .filter(|a| !self.known.contains_key(a))
             .collect();
-        self.evaluate(Phase::Probe, &new, 0, new.len())?;
+        self.evaluate(Phase::Probe, &new, (0, new.len()), &[])?;
         for (i, l, a) in &all {
             let error = self.known.get(a).and_then(|e| e.error);
             problem.variables[*i].levels[*l].error = error;

@@ -45,6 +45,7 @@ impl Tuner<'_> {
                         timed: Sampling::UntilSteady,
                         energy_s: 0.0,
                         order: n as u64,
+                        ahead: Vec::new(),
                     })?;
                     if before.is_none() {
                         self.store
@@ -147,7 +148,7 @@ impl Tuner<'_> {
             }
         }
         if !self.known.contains_key(&a) {
-            self.evaluate(Phase::Probe, std::slice::from_ref(&a), 0, 1)?;
+            self.evaluate(Phase::Probe, std::slice::from_ref(&a), (0, 1), &[])?;
         }
         let e = self.known[&a].clone();
         if let Some(r) = ratio {

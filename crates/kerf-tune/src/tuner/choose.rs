@@ -1,13 +1,14 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
 use super::Tuner;
 use crate::error::TuneError;
-use crate::evaluate::{Input, PlanEvaluation};
+use crate::evaluate::{Evaluator, Input, PlanEvaluation};
 use crate::event::TuneEvent;
 use crate::front::FrontPoint;
+use crate::precheck::cpu_sizes;
 use crate::result::{Demoted, KeptReason, Speedup};
 use crate::store::{Phase, StoreError};
 use crate::validate::{Validation, Validator};
-use kerf_run::job::Device;
+use kerf_run::job::{Device, Job};
 use kerf_search::Assignment;
 
 /// Groups whose lowering is tried to explain why they were kept, at most, for each plan.
@@ -16,6 +17,9 @@ const PROBES: usize = 32;
 /// A gain below this part of the time is none: predicted, it would read 1.00 and the program stays as it is; of a probe, no
 /// reason to measure and to probe again.
 const LEAST: f64 = 5e-3;
+
+/// Seconds of a reference at full size beyond which other inputs are tried at the CPU's sizes.
+const SLOW_REFERENCE_S: f64 = 3.0;
 
 /// Plans that probes may improve, one after the other.
 const IMPROVEMENTS: usize = 4;
@@ -88,7 +92,7 @@ impl Tuner<'_> {
             }
         }
         new.retain(|a| !self.known.contains_key(a));
-        self.evaluate(Phase::Probe, &new, *probes, *probes + new.len())?;
+        self.evaluate(Phase::Probe, &new, (*probes, *probes + new.len()), &[])?;
         *probes += new.len();
         let least = at.time * (1.0 - LEAST);
         let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < least;
@@ -166,6 +170,29 @@ impl Tuner<'_> {
         })
     }
 
+    /// Other inputs at the CPU's sizes, where a reference is the CPU's work and takes it long at those of the GPU.
+    pub(crate) fn validate_at_cpu_sizes(&mut self, own: &PlanEvaluation) {
+        let job = &self.evaluator.job;
+        let slow = job.device == Device::Cuda && own.spent.reference_s > SLOW_REFERENCE_S;
+        let sizes = cpu_sizes(&self.subject.workload, &job.overrides).filter(|_| slow);
+        let Some(overrides) = sizes else {
+            return;
+        };
+        let at: Vec<String> = overrides.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let job = Job {
+            overrides,
+            ..job.clone()
+        };
+        let (request, criteria) = (self.request, self.evaluator.criteria.clone());
+        let program = request.program.clone();
+        self.validating = Some(Evaluator::new(job, criteria, program, request.limit, 1));
+        self.note(format!(
+            "plans are tried on other inputs at {}: a reference at full size takes {:.0} s of the CPU",
+            at.join(" "),
+            own.spent.reference_s
+        ));
+    }
+
     /// A plan on other inputs.
     fn validate(
         &mut self,
@@ -190,10 +217,11 @@ impl Tuner<'_> {
             });
         };
         Validator {
-            evaluator: &self.evaluator,
+            evaluator: self.validating.as_ref().unwrap_or(&self.evaluator),
             store: &mut self.store,
             tuned: self.input,
-            digest,
+            // Inputs at other sizes are others.
+            digest: digest.filter(|_| self.validating.is_none()),
             hard,
         }
         .run(&p.assignment, &plan, &self.request.trials, false, tell)
@@ -207,7 +235,7 @@ impl Tuner<'_> {
     ) -> Result<Option<Validation>, StoreError> {
         let plan = self.tunable.plan(self.subject, &p.assignment);
         Validator {
-            evaluator: &self.evaluator,
+            evaluator: self.validating.as_ref().unwrap_or(&self.evaluator),
             store: &mut self.store,
             tuned: self.input,
             digest: None,
@@ -349,7 +377,7 @@ impl Tuner<'_> {
             self.known.entry(a.clone()).or_insert(e);
         }
         if !self.known.contains_key(&a) {
-            self.evaluate(Phase::Probe, &[a], *probes, *probes + 1)?;
+            self.evaluate(Phase::Probe, &[a], (*probes, *probes + 1), &[])?;
             *probes += 1;
         }
         Ok(())
@@ -371,7 +399,7 @@ impl Tuner<'_> {
                 low: None,
                 high: None,
                 kind: "predicted".into(),
-                by: self.cost.describe(),
+                by: self.judge.describe(),
                 timing: None,
             },
             (Device::Cuda, Some(e)) => {

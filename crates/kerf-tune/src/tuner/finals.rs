@@ -96,6 +96,7 @@ impl Tuner<'_> {
             timed: Sampling::All,
             energy_s: 0.0,
             order: 0,
+            ahead: Vec::new(),
         })?)
     }
 

@@ -242,6 +242,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
                 flags: super::flags_of(&a.workload)?,
                 source,
                 held: a.held,
+                launches: None,
             }),
             None => None,
         },

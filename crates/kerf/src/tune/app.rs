@@ -198,6 +198,8 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
     let other = [
         ("--what approx", a.what.contains(&What::Approx)),
         ("--what launch", a.what.contains(&What::Launch)),
+        ("--what layout", a.what.contains(&What::Layout)),
+        ("--what algebra", a.what.contains(&What::Algebra)),
         ("--sensitivity", a.sensitivity),
         ("--size", !a.sizes.is_empty()),
     ];

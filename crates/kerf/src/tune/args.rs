@@ -98,8 +98,10 @@ pub struct Args {
     #[arg(long, value_name = "M")]
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
-    /// special-function unit), launch (block shapes and parameters of [launch_space]), or several as one
-    /// search. By default all of them, as far as the strategy can; of an application, precision.
+    /// special-function unit), launch (block shapes and parameters of [launch_space]), layout (how many elements a
+    /// thread computes; where times are measured), algebra (expressions written differently: reciprocals, roots, powers,
+    /// multiply-adds), or several as one search. By default all but algebra, as far as the
+    /// strategy can; of an application, precision.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) what: Vec<What>,
     /// Nobody said what to tune.
@@ -149,8 +151,9 @@ pub struct Args {
     /// AMPT-GA. Measured times replace predicted ones.
     #[arg(long, value_enum, default_value = "counts")]
     pub(super) cost: Cost,
-    /// Do not guide the search by machine code as well: where times are measured and NVIDIA's assembler is at hand, `guided` has
-    /// up to 64 plans of single kernels for each core compiled, all of them first where they are no more.
+    /// Do not use machine code, where NVIDIA's assembler is at hand. With a GPU it guides the search as well: `guided` has up to 64
+    /// plans of single kernels for each core compiled, all of them first where they are no more. Without one it
+    /// predicts the times of all plans that run.
     #[arg(long)]
     pub(super) no_assembler: bool,
     /// Result folder; by default the workload's name with `-tuned`, here.
@@ -221,7 +224,18 @@ impl Args {
                 s if LAUNCH_NAMES.contains(&s) => vec![What::Launch],
                 s if STAGED_NAMES.contains(&s) => vec![What::Precision, What::Launch],
                 _ if guided && self.app.is_none() => {
-                    vec![What::Precision, What::Approx, What::Launch]
+                    // Other expressions gained nothing that variants of math calls did not on the examples.
+                    let all = [What::Precision, What::Approx, What::Launch, What::Layout];
+                    // No model predicts what a thread gains by more elements.
+                    let measured = self.device == DeviceArg::Cuda;
+                    // The program's own bits are kept by what rounds nothing.
+                    let exact = self.tolerance == Some(0.0);
+                    let tuned = |w: &What| match w {
+                        What::Layout => measured,
+                        What::Launch => true,
+                        What::Precision | What::Approx | What::Algebra => !exact,
+                    };
+                    all.into_iter().filter(tuned).collect()
                 }
                 _ => vec![What::Precision],
             };
@@ -253,6 +267,8 @@ pub(super) enum What {
     Precision,
     Approx,
     Launch,
+    Layout,
+    Algebra,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]

@@ -342,6 +342,9 @@ fn accuracy(o: &mut String, r: &TuneResult) {
     }
     worst(o, r);
     approximate(o, r);
+    for e in claims::rewritten(r) {
+        let _ = writeln!(o, "  rewritten: {e}");
+    }
     energy(o, r);
     match (&r.validation, r.verdict) {
         (Some(v), _) => {
@@ -439,12 +442,16 @@ fn effort(o: &mut String, r: &TuneResult) {
     };
     let _ = writeln!(
         o,
-        "\n{} evaluations to search ({}){}, {} to explain, {} to validate{again}; {:.1} s in all",
+        "\n{} evaluations to search ({}){}{}, {} to explain, {} to validate{again}; {:.1} s in all",
         e.search,
         r.ended.map_or("not searched", |e| e.words()),
         match e.alone {
             0 => String::new(),
             n => format!(", {n} of single groups"),
+        },
+        match e.layouts {
+            0 => String::new(),
+            n => format!(", {n} of elements a thread"),
         },
         e.probes,
         e.validation,

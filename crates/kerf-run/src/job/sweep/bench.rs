@@ -217,8 +217,10 @@ impl<'b> Bench<'b> {
             seed: self.base.seed,
             storage: storage.to_vec(),
             perturb: self.base.perturb,
+            change: self.base.change,
             lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
             regroup: BTreeMap::new(),
+            coarsen: BTreeMap::new(),
             declared: None,
         }
     }

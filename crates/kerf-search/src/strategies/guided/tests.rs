@@ -219,6 +219,7 @@ fn without_shapes_nothing_is_asked_for_their_sake() {
         errors: ErrorModel::new(search),
         culprits: None,
         foretold: [0.0; 2],
+        others: Vec::new(),
         times: TimeModel::new(search),
         rng: Rng::new(1),
         opening: Vec::new(),

@@ -1,0 +1,162 @@
+//! How many elements a thread computes, as a variable of the search: one for each kernel that can be coarsened.
+//!
+//! Coarsening changes no bits, so that these variables decide about time alone. No model speaks of coarsened kernels: they
+//! are offered where times are measured.
+use crate::group::Group;
+use crate::setting::{Setting, intern};
+use crate::subject::Subject;
+use kerf_ir::kernels;
+use kerf_llvm::{Module, Value};
+use kerf_pass::Plan;
+use kerf_pass::coarsen::{Coarsening, FACTORS, coarsen, is_indexed};
+use kerf_workload::expand::{ConcreteStep, expand};
+
+/// Elements of a thread, for one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoarseChoice {
+    /// Position of its group.
+    pub group: usize,
+    /// Kernel, as plans name it.
+    pub kernel: String,
+    /// What the levels stand for; the first is the kernel as it is.
+    pub levels: Vec<Option<Coarsening>>,
+}
+
+/// A kernel whose threads keep one element each, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncoarsened {
+    /// Kernel, as plans name it.
+    pub kernel: String,
+    /// What stands against it.
+    pub why: String,
+}
+
+/// What is offered: as many neighbours as a vector of 16 bytes can have, and pairs of them where rows begin anywhere.
+fn offered() -> impl Iterator<Item = Coarsening> {
+    let blocked = FACTORS.map(Coarsening::blocked);
+    let pairs = [4, 8].map(|factor| Coarsening {
+        run: Some(2),
+        ..Coarsening::blocked(factor)
+    });
+    blocked.into_iter().chain(pairs)
+}
+
+/// As the search names a level: `elements=8`, `elements=8,run=2`.
+fn name(c: Option<&Coarsening>) -> &'static str {
+    let factor = c.map_or(1, |c| c.factor);
+    match c.and_then(|c| c.run) {
+        None => intern(&format!("elements={factor}")),
+        Some(run) => intern(&format!("elements={factor},run={run}")),
+    }
+}
+
+/// What a level of the search says of a kernel's threads; none where it says something else.
+pub fn parse_level(text: &str) -> Option<Coarsening> {
+    let (elements, run) = match text.split_once(",run=") {
+        Some((e, run)) => (e, Some(run.parse().ok()?)),
+        None => (text, None),
+    };
+    let factor = elements.strip_prefix("elements=")?.parse().ok()?;
+    Some(Coarsening {
+        run,
+        ..Coarsening::blocked(factor)
+    })
+}
+
+/// Why a kernel of a module cannot be coarsened; none if it can.
+fn obstacle(m: &Module, symbol: &str) -> Option<String> {
+    let copy = m.duplicate();
+    let f: Value = copy.function(symbol)?;
+    let smallest = Coarsening::blocked(FACTORS[0]);
+    coarsen(&copy, f, &smallest).err().map(|e| e.to_string())
+}
+
+/// Extents along x of the blocks that kernels are launched with, by symbol.
+fn widths(subject: &Subject, m: &Module) -> Vec<(String, u32)> {
+    let infos = kernels::kernels(m);
+    let w = &subject.workload;
+    let steps = expand(w, &w.launch_space.default_params());
+    let launches = steps.into_iter().flatten().filter_map(|s| match s {
+        Ok(ConcreteStep::Launch(l)) => Some(l),
+        _ => None,
+    });
+    let mut all: Vec<(String, u32)> = launches
+        .filter_map(|l| {
+            let k = kernels::find(&infos, &l.kernel).ok()?;
+            Some((k.symbol.clone(), l.block[0]))
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Adds a group for each kernel that can be coarsened.
+pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> (Vec<CoarseChoice>, Vec<Uncoarsened>) {
+    let (mut choices, mut kept) = (Vec::new(), Vec::new());
+    let Ok(m) = subject.program.module() else {
+        return (choices, kept);
+    };
+    let widths = widths(subject, &m);
+    for (at, k) in subject.kernels.iter().enumerate() {
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
+        let mine = || widths.iter().filter(|w| w.0 == k.symbol).map(|w| w.1);
+        let whole = |c: &Coarsening| mine().all(|x| x.is_multiple_of(c.factor));
+        let own = offered().filter(whole);
+        let mut levels: Vec<Option<Coarsening>> = vec![None];
+        levels.extend(own.map(Some));
+        let why = if !is_indexed(f) {
+            Some("its threads are not numbered along x".to_owned())
+        } else if levels.len() == 1 {
+            Some("its blocks are no multiple of 2 threads along x".to_owned())
+        } else {
+            obstacle(&m, &k.symbol)
+        };
+        if let Some(why) = why {
+            let kernel = k.name.clone();
+            kept.push(Uncoarsened { kernel, why });
+            continue;
+        }
+        let names = levels.iter().map(|c| Setting::Shape(name(c.as_ref())));
+        let title = format!("{}: elements a thread", k.name);
+        choices.push(CoarseChoice {
+            group: groups.len(),
+            kernel: k.name.clone(),
+            levels: levels.clone(),
+        });
+        groups.push(Group {
+            kernel: k.name.clone(),
+            at,
+            ..Group::for_launch(&title, names.collect())
+        });
+    }
+    (choices, kept)
+}
+
+/// What an assignment says of threads, as part of a plan.
+pub(crate) fn plan(choices: &[CoarseChoice], a: &[u8], plan: &mut Plan) {
+    for c in choices {
+        let level = a.get(c.group).map_or(0, |l| usize::from(*l));
+        if let Some(Some(chosen)) = c.levels.get(level) {
+            plan.kernels.entry(c.kernel.clone()).or_default().coarsen = Some(*chosen);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_say_what_they_are() {
+        for c in offered() {
+            let text = name(Some(&c));
+            assert_eq!(parse_level(text), Some(c), "{text}");
+            assert!(text.parse::<Setting>().is_ok(), "{text}");
+        }
+        assert_eq!(name(None), "elements=1");
+        assert_eq!(parse_level("bx=32,by=4"), None);
+    }
+}
