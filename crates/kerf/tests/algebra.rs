@@ -77,7 +77,7 @@ tolerance = 1e-12
     }
 
     fn kerf(&self, args: &[&str]) -> Output {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("algebra-cache");
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         Command::new(env!("CARGO_BIN_EXE_kerf"))
             .current_dir(self.dir.path())
             .env("KERF_CACHE", cache)

@@ -43,7 +43,7 @@ args = ["x", "out", "n"]
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("approx-cache");
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         let mut kerf = Command::new(env!("CARGO_BIN_EXE_kerf"));
         // The program runs in another folder, and a build folder elsewhere has no headers beside it.
         let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");

@@ -9,7 +9,7 @@ fn kerf(args: &[&str]) -> Output {
         .args(args)
         .env(
             "KERF_CACHE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("lower-cache"),
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
         )
         .output()
         .expect("the program should start")

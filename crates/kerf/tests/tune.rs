@@ -74,7 +74,7 @@ init = { uniform = [0.0, 2.0] }
         c.current_dir(self.dir.path())
             .env(
                 "KERF_CACHE",
-                Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-cache"),
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
             )
             .env("NO_COLOR", "1")
             .args(args);

@@ -8,7 +8,7 @@ pub fn kerf(dir: &Path, args: &[&str]) -> Output {
         .current_dir(dir)
         .env(
             "KERF_CACHE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("ptx-cache"),
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
         )
         .output()
         .expect("kerf runs")

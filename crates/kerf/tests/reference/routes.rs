@@ -3,25 +3,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Examples with constants, shared memory, shuffles, local arrays, structs, halves, OpenCL and atomics among them. All
-/// others were compared once: bench/runs/2026-11-17-reference-routes.
-const EXAMPLES: [&str; 16] = [
+/// Examples with constants, shared memory, structs and atomics among them. All others were compared once:
+/// bench/runs/2026-11-17-reference-routes.
+const EXAMPLES: [&str; 10] = [
     "bilateral_filter",
     "black_scholes",
-    "cfd",
     "gaussian",
     "global_sum",
-    "gmm_data_term",
     "image_denoising",
-    "jacobi2d",
     "lavamd",
     "monte_carlo",
     "mri_q",
     "naive_scan",
     "nearest_neighbour",
-    "ocean",
-    "srad",
-    "stencil",
 ];
 
 fn workload(example: &str) -> PathBuf {

@@ -29,7 +29,7 @@ fn a_full_disk_is_told_and_the_search_goes_on_later() {
         .current_dir(case.dir.path())
         .env(
             "KERF_CACHE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-cache"),
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
         )
         .env("NO_COLOR", "1")
         .args(["-c", &script])
