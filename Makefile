@@ -30,6 +30,7 @@ demo: setup ## build Kerf and tune the Black-Scholes example to an error of 1e-5
 test: setup-dev ## check the formatting, the lints, the tests, the documentation and the Python package
 	cargo fmt --all --check
 	scripts/tidy.py
+	scripts/records.py --check
 	cargo clippy --workspace --all-targets --locked -- $(DENY)
 	cargo test --workspace --locked
 	scripts/book.py --check
