@@ -113,6 +113,7 @@ class Documents(unittest.TestCase):
             ["hardround", "verify", cases + ".cert"],
             ["hardround", "check-libm", "--list", cases, "log"],
             ["hardround", "exp", "--type", "binary16"],
+            ["function", "exp", "--from", "-1", "--to", "0", "--error", "1e-6"],
             *self.applications(),
             *self.networks(),
         ]:

@@ -15,7 +15,7 @@ pub mod format;
 pub mod function;
 pub mod group;
 mod hits;
-mod interval;
+pub mod interval;
 mod isa;
 pub mod journal;
 mod lanes;

@@ -6,6 +6,7 @@ mod counts;
 mod device;
 mod doctor;
 mod fail;
+mod function;
 mod guard;
 mod hardround;
 mod init;
@@ -121,6 +122,8 @@ enum Command {
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
     Hardround(hardround::Args),
+    /// Make a math function for a range and an error, with a proven bound: CUDA C++, C or JSON.
+    Function(function::Args),
     /// Train networks at few bits; evaluate, tune and list methods.
     Quantize(Box<quantize::Args>),
     /// Search strategies on recorded search spaces, without a device.
@@ -235,7 +238,7 @@ fn main() {
     if let Some(rest) = as_compiler(&words) {
         std::process::exit(cc::run(rest).unwrap_or_else(|f| f.report()));
     }
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(function::number_format_words(std::env::args_os().collect()));
     let style = Style::new(cli.color);
     progress::set_quiet(cli.quiet);
     let lines = matches!(cli.command, Command::Hardround(_) | Command::Report(_));
@@ -286,6 +289,7 @@ fn dispatch(
         Command::Report(a) => report::report(&a, format),
         Command::Patch(a) => patch::run(&a, format, style),
         Command::Hardround(a) => hardround::run(&a, format, style),
+        Command::Function(a) => function::run(&a, format),
         Command::Quantize(a) => quantize::run(&a, format, style),
         Command::Search(a) => search::run(&a, format, style),
         Command::Study(a) => study::command(a, format, style),

@@ -1,0 +1,339 @@
+//! An implementation as source text that people read: CUDA C++ or C.
+use crate::code::{CodeStep, StepIndex, StraightLineCode};
+use crate::implement::FunctionImplementation;
+use crate::reduction::ArgumentGuard;
+use crate::specification::ErrorMeasure;
+use crate::working_format::WorkingFormat;
+use kerf_hardround::format::hex;
+use std::fmt::Write;
+
+/// The language of emitted text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmittedLanguage {
+    /// CUDA C++: a device function.
+    Cuda,
+    /// C99.
+    C,
+}
+
+use EmittedLanguage::{C, Cuda};
+
+/// Words of a language and a format.
+struct Dialect {
+    language: EmittedLanguage,
+    format: WorkingFormat,
+}
+
+impl Dialect {
+    fn float(&self) -> &'static str {
+        match self.format {
+            WorkingFormat::F64 => "double",
+            WorkingFormat::F32 => "float",
+        }
+    }
+    fn integer(&self) -> &'static str {
+        match (self.format, self.language) {
+            (WorkingFormat::F64, Cuda) => "long long",
+            (WorkingFormat::F64, C) => "int64_t",
+            (WorkingFormat::F32, Cuda) => "int",
+            (WorkingFormat::F32, C) => "int32_t",
+        }
+    }
+    /// The suffix of functions and constants.
+    fn suffix(&self) -> &'static str {
+        match self.format {
+            WorkingFormat::F64 => "",
+            WorkingFormat::F32 => "f",
+        }
+    }
+    fn number(&self, x: f64) -> String {
+        format!("{}{}", hex(x), self.suffix())
+    }
+    fn bits(&self, x: &str) -> String {
+        match (self.language, self.format) {
+            (Cuda, WorkingFormat::F64) => format!("__double_as_longlong({x})"),
+            (Cuda, WorkingFormat::F32) => format!("__float_as_int({x})"),
+            (C, _) => format!("bits_of({x})"),
+        }
+    }
+    fn from_bits(&self, bits: &str) -> String {
+        match (self.language, self.format) {
+            (Cuda, WorkingFormat::F64) => format!("__longlong_as_double({bits})"),
+            (Cuda, WorkingFormat::F32) => format!("__int_as_float({bits})"),
+            (C, _) => format!("number_of({bits})"),
+        }
+    }
+    /// The bits of a number, as a literal.
+    fn literal_bits(&self, x: f64) -> String {
+        match self.format {
+            WorkingFormat::F64 => format!("{:#x}LL", self.format.bits(x)),
+            WorkingFormat::F32 => format!("{:#x}", self.format.bits(x)),
+        }
+    }
+    /// A rounded operation that no compiler fuses with another one.
+    fn operation(&self, cuda: &str, c: &str, x: &str, y: &str) -> String {
+        match self.language {
+            Cuda if self.format == WorkingFormat::F64 => format!("__d{cuda}_rn({x}, {y})"),
+            Cuda => format!("__f{cuda}_rn({x}, {y})"),
+            C => format!("{x} {c} {y}"),
+        }
+    }
+
+    fn expression(
+        &self,
+        code: &StraightLineCode,
+        step: &CodeStep,
+        name: &dyn Fn(StepIndex) -> String,
+    ) -> String {
+        use CodeStep::*;
+        let f = self.suffix();
+        let fraction = self.format.fraction_bits();
+        match *step {
+            Argument => "x".to_owned(),
+            Constant(c) => self.number(c),
+            Add(x, y) => self.operation("add", "+", &name(x), &name(y)),
+            Sub(x, y) => self.operation("sub", "-", &name(x), &name(y)),
+            Mul(x, y) => self.operation("mul", "*", &name(x), &name(y)),
+            Fma(x, y, z) => format!("fma{f}({}, {}, {})", name(x), name(y), name(z)),
+            NegatedFma(x, y, z) => format!("fma{f}(-{}, {}, {})", name(x), name(y), name(z)),
+            Magnitude(x) => format!("fabs{f}({})", name(x)),
+            CopySign(x, y) => format!("copysign{f}({}, {})", name(x), name(y)),
+            PowerOfTwo(k) => {
+                // Unsigned, since bits above the exponent are shifted out.
+                let field = format!("{} + {}", self.bits(&name(k)), self.format.exponent_bias());
+                let integer = self.integer();
+                let unsigned = match self.language {
+                    Cuda => format!("unsigned {integer}"),
+                    C => format!("u{integer}"),
+                };
+                self.from_bits(&format!("({integer})(({unsigned})({field}) << {fraction})"))
+            }
+            ShiftedExponent { x, split } => {
+                let above = format!("({} - {})", self.bits(&name(x)), self.literal_bits(split));
+                let shift = self.literal_bits(self.format.integer_shift());
+                self.from_bits(&format!("{shift} + ({above} >> {fraction})"))
+            }
+            Significand { x, split } => {
+                let own = self.bits(&name(x));
+                let above = format!("({own} - {})", self.literal_bits(split));
+                let mask = match self.format {
+                    WorkingFormat::F64 => "~0xfffffffffffffLL",
+                    WorkingFormat::F32 => "~0x7fffff",
+                };
+                self.from_bits(&format!("{own} - ({above} & {mask})"))
+            }
+            SelectOdd { shifted, odd, even } => {
+                format!(
+                    "{} & 1 ? {} : {}",
+                    self.bits(&name(shifted)),
+                    name(odd),
+                    name(even)
+                )
+            }
+            NegateBySecondBit { shifted, value } => {
+                format!(
+                    "{} & 2 ? -{} : {}",
+                    self.bits(&name(shifted)),
+                    name(value),
+                    name(value)
+                )
+            }
+            TableEntry {
+                table,
+                shifted,
+                first,
+            } => {
+                let shift = code.format.bits(code.format.integer_shift());
+                let offset = shift.wrapping_add(first);
+                let end = if self.format == WorkingFormat::F64 {
+                    "LL"
+                } else {
+                    ""
+                };
+                format!(
+                    "table_{table}[{} - {offset:#x}{end}]",
+                    self.bits(&name(shifted))
+                )
+            }
+        }
+    }
+}
+
+/// Names of steps: a step that takes the value of its own name for the last time takes over the variable.
+struct Naming {
+    names: Vec<String>,
+    assigns: Vec<bool>,
+}
+
+fn naming(code: &StraightLineCode) -> Naming {
+    let mut last_use = vec![0; code.steps.len()];
+    for (i, step) in code.steps.iter().enumerate() {
+        step.operands().into_iter().for_each(|o| last_use[o] = i);
+    }
+    let mut counts = std::collections::BTreeMap::new();
+    let mut naming = Naming {
+        names: Vec::new(),
+        assigns: Vec::new(),
+    };
+    for (i, step) in code.steps.iter().enumerate() {
+        let own = code.names[i];
+        let is_constant =
+            |o: StepIndex| matches!(code.steps[o], CodeStep::Constant(_) | CodeStep::Argument);
+        let taken = step
+            .operands()
+            .into_iter()
+            .find(|o| code.names[*o] == own && last_use[*o] == i && !is_constant(*o));
+        naming.assigns.push(taken.is_some());
+        naming.names.push(match taken {
+            Some(o) => naming.names[o].clone(),
+            None if is_constant(i) => own.to_owned(),
+            None => {
+                let n = counts.entry(own).and_modify(|n| *n += 1).or_insert(1);
+                if *n == 1 {
+                    own.to_owned()
+                } else {
+                    format!("{own}{n}")
+                }
+            }
+        });
+    }
+    naming
+}
+
+fn guard(made: &FunctionImplementation, d: &Dialect) -> String {
+    let f = d.suffix();
+    match made.made.guard {
+        ArgumentGuard::Between { from, to } => {
+            format!("x >= {} && x <= {}", d.number(from), d.number(to))
+        }
+        ArgumentGuard::Magnitude { from: 0.0, to } => format!("fabs{f}(x) <= {}", d.number(to)),
+        ArgumentGuard::Magnitude { from, to } => {
+            format!(
+                "fabs{f}(x) >= {} && fabs{f}(x) <= {}",
+                d.number(from),
+                d.number(to)
+            )
+        }
+    }
+}
+
+fn comment(made: &FunctionImplementation) -> String {
+    let s = &made.specification;
+    let m = &made.made;
+    let mut text = format!(
+        "// {}(x) for x from {:e} to {:e} in {}. {} error: {:e} was asked for, at most {:.3e} is proven",
+        s.function.name(),
+        s.from,
+        s.to,
+        s.format.name(),
+        capitalised(&s.measure.to_string()),
+        s.error,
+        m.bound
+    );
+    if s.measure == ErrorMeasure::Relative {
+        let _ = write!(
+            text,
+            "\n// where the value is a normal number; below, half of the smallest subnormal number is added"
+        );
+    }
+    let _ = write!(text, ".\n// Reduction: {}. ", m.reduction);
+    let _ = match m.pieces {
+        1 => writeln!(text, "Degree {}. {} operations.", m.degree, m.code.slots()),
+        n => writeln!(
+            text,
+            "{n} polynomials of degree {}. {} operations.",
+            m.degree,
+            m.code.slots()
+        ),
+    };
+    text.push_str(
+        "// Other arguments, and NaN, take the library's function. Compile without -ffast-math",
+    );
+    text.push_str(" and with -ffp-contract=off:\n// each operation is rounded once.\n");
+    text
+}
+
+fn capitalised(s: &str) -> String {
+    let mut c = s.chars();
+    c.next().map_or(String::new(), |f| {
+        f.to_uppercase().collect::<String>() + c.as_str()
+    })
+}
+
+fn tables(code: &StraightLineCode, d: &Dialect, name: &str) -> String {
+    let mut text = String::new();
+    let qualifier = match d.language {
+        Cuda => "__device__ static const",
+        C => "static const",
+    };
+    for (i, table) in code.tables.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "{qualifier} {} {name}_table_{i}[{}] = {{",
+            d.float(),
+            table.len()
+        );
+        for row in table.chunks(4) {
+            let row: Vec<String> = row.iter().map(|x| d.number(*x)).collect();
+            let _ = writeln!(text, "    {},", row.join(", "));
+        }
+        text.push_str("};\n");
+    }
+    text
+}
+
+/// Conversions between numbers and bits, which C has no functions for.
+fn c_conversions(d: &Dialect) -> String {
+    let (float, integer) = (d.float(), d.integer());
+    let mut text = String::new();
+    for (name, from, to) in [("bits_of", float, integer), ("number_of", integer, float)] {
+        let _ = writeln!(text, "static inline {to} {name}({from} x) {{");
+        let _ = writeln!(
+            text,
+            "    {to} y;\n    memcpy(&y, &x, sizeof y);\n    return y;\n}}"
+        );
+    }
+    text
+}
+
+/// An implementation as a function called `name`.
+pub fn source_text(made: &FunctionImplementation, language: EmittedLanguage, name: &str) -> String {
+    let code = &made.made.code;
+    let d = Dialect {
+        language,
+        format: code.format,
+    };
+    let naming = naming(code);
+    let value_name = |i: StepIndex| match code.steps[i] {
+        CodeStep::Constant(c) => d.number(c),
+        _ => naming.names[i].clone(),
+    };
+    let mut text = String::new();
+    if language == C {
+        text.push_str("#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n");
+        text.push_str(&c_conversions(&d));
+        text.push('\n');
+    }
+    text.push_str(&tables(code, &d, name));
+    text.push_str(&comment(made));
+    let qualifier = if language == Cuda { "__device__ " } else { "" };
+    let float = d.float();
+    let _ = writeln!(text, "{qualifier}{float} {name}({float} x) {{");
+    let library = format!("{}{}", made.specification.function.name(), d.suffix());
+    let _ = writeln!(text, "    if (!({})) return {library}(x);", guard(made, &d));
+    for (i, step) in code.steps.iter().enumerate() {
+        if matches!(step, CodeStep::Constant(_) | CodeStep::Argument) {
+            continue;
+        }
+        let expression = d.expression(code, step, &value_name);
+        let expression = expression.replace("table_", &format!("{name}_table_"));
+        let declared = if naming.assigns[i] {
+            String::new()
+        } else {
+            format!("{float} ")
+        };
+        let _ = writeln!(text, "    {declared}{} = {expression};", naming.names[i]);
+    }
+    let _ = writeln!(text, "    return {};\n}}", value_name(code.result));
+    text
+}

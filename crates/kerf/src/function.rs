@@ -1,0 +1,189 @@
+//! `kerf function`: a math function made for a range and an error, as source text.
+use crate::fail::Failure;
+use crate::output::{Format, say};
+use crate::parse::ArgumentError;
+use kerf_function::core_fit::EvaluationScheme;
+use kerf_function::emit::{EmittedLanguage, source_text};
+use kerf_function::target::{TARGETS, TargetFunction};
+use kerf_function::working_format::WorkingFormat;
+use kerf_function::{
+    ErrorMeasure, FunctionError, FunctionImplementation, FunctionSpecification, implement,
+};
+use kerf_hardround::format::parse;
+use kerf_workload::suggest;
+use std::ffi::OsString;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct Args {
+    /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
+    /// atanh, sinpi, cospi, tanpi, sqrt, rsqrt, cbrt, rcbrt, erf, erfc, normcdf, j0, j1.
+    function: String,
+    /// The smallest argument, such as -7 or 0x1.8p-3.
+    #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
+    from: f64,
+    /// The largest argument.
+    #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
+    to: f64,
+    /// The largest admissible error.
+    #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
+    error: f64,
+    /// The error is relative to the function's value; that is the default.
+    #[arg(long, conflicts_with = "absolute")]
+    relative: bool,
+    /// The error is absolute.
+    #[arg(long)]
+    absolute: bool,
+    /// Format of argument, result and arithmetic: f64 or f32. `--format f64` means the same here.
+    #[arg(long = "type", value_name = "FORMAT", default_value = "f64", value_parser = parse_format)]
+    number: WorkingFormat,
+    /// What to write: cuda (a device function), c, or json.
+    #[arg(long, value_enum, default_value = "cuda")]
+    emit: Emit,
+    /// Order of the polynomial's operations: horner has the fewest, estrin the shortest chain.
+    #[arg(long, value_enum, default_value = "horner")]
+    scheme: Scheme,
+    /// The name of the function that is written; by default such as exp_made.
+    #[arg(long, value_parser = parse_identifier)]
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Emit {
+    Cuda,
+    C,
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Scheme {
+    Horner,
+    Estrin,
+}
+
+fn parse_number(s: &str) -> Result<f64, ArgumentError> {
+    parse(s)
+        .ok_or_else(|| ArgumentError::expected("a number that f64 has, such as 1.5 or 0x1.8p+0"))
+}
+
+fn parse_format(s: &str) -> Result<WorkingFormat, ArgumentError> {
+    WorkingFormat::find(s).ok_or_else(|| ArgumentError::expected("f64 or f32"))
+}
+
+fn parse_identifier(s: &str) -> Result<String, ArgumentError> {
+    let start = s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let rest = s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match start && rest {
+        true => Ok(s.to_owned()),
+        false => Err(ArgumentError::expected("a name that C has for functions")),
+    }
+}
+
+/// The words of a command line; those of `kerf function` with `--type` for a `--format` of numbers, which is the format of
+/// the output in all other commands.
+pub fn number_format_words(words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|w| w != "function") {
+        return words;
+    }
+    let is_number = |w: Option<&OsString>| w.is_some_and(|w| w == "f64" || w == "f32");
+    let changed = words.iter().enumerate().map(|(i, w)| match w.to_str() {
+        Some("--format") if is_number(words.get(i + 1)) => "--type".into(),
+        Some("--format=f64") => "--type=f64".into(),
+        Some("--format=f32") => "--type=f32".into(),
+        _ => w.clone(),
+    });
+    changed.collect()
+}
+
+fn find(name: &str) -> Result<TargetFunction, Failure> {
+    if let Some(f) = TargetFunction::find(name) {
+        return Ok(f);
+    }
+    let names: Vec<&str> = TARGETS.iter().map(|t| t.0).collect();
+    let f = Failure::new(format!("no implementation of {name} can be made"));
+    let known = format!("functions that can be made are {}", names.join(", "));
+    let near = suggest::did_you_mean(&name.to_lowercase(), names);
+    Err(f.help(near.unwrap_or(known)))
+}
+
+fn refused(e: &FunctionError) -> Failure {
+    let f = Failure::new(e.to_string());
+    match e {
+        FunctionError::Range { .. } => f.help("--from has to be below --to"),
+        FunctionError::NotOfFormat { .. } => {
+            f.help("give ends that the format has, in hexadecimal if need be: 0x1.99999ap-4")
+        }
+        FunctionError::Domain { .. } => f.help("keep the range inside the domain"),
+        FunctionError::Error(_) => f.help("give an error such as 1e-9"),
+        FunctionError::Overflow { .. } => f.help("choose a smaller --to"),
+        FunctionError::Zero { .. } => f.help("--absolute asks for an absolute error"),
+        FunctionError::TooAccurate { .. } => f.help(
+            "choose a larger error, a shorter range or f64; at that accuracy the library's function is the one to use",
+        ),
+    }
+}
+
+fn document(made: &FunctionImplementation, name: &str) -> serde_json::Value {
+    let s = &made.specification;
+    let m = &made.made;
+    serde_json::json!({
+        "schema": "kerf.function/1",
+        "function": s.function,
+        "from": s.from,
+        "to": s.to,
+        "error": s.error,
+        "measure": s.measure,
+        "format": s.format,
+        "proven": m.bound,
+        "reduction": m.reduction,
+        "scheme": made.scheme,
+        "degree": m.degree,
+        "pieces": m.pieces,
+        "operations": m.code.slots(),
+        "table_bytes": m.code.table_bytes(),
+        "guard": m.guard,
+        "steps": m.code.steps,
+        "result": m.code.result,
+        "tables": m.code.tables,
+        "cuda": source_text(made, EmittedLanguage::Cuda, name),
+    })
+}
+
+/// Runs the command.
+pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
+    let function = find(&a.function)?;
+    let spec = FunctionSpecification {
+        function,
+        from: a.from,
+        to: a.to,
+        error: a.error,
+        measure: match a.absolute && !a.relative {
+            true => ErrorMeasure::Absolute,
+            false => ErrorMeasure::Relative,
+        },
+        format: a.number,
+    };
+    let scheme = match a.scheme {
+        Scheme::Horner => EvaluationScheme::Horner,
+        Scheme::Estrin => EvaluationScheme::Estrin,
+    };
+    let made = implement(&spec, scheme).map_err(|e| refused(&e))?;
+    let suffix = if a.number == WorkingFormat::F32 {
+        "f"
+    } else {
+        ""
+    };
+    let default = format!("{}{suffix}_made", function.name());
+    let name = a.name.as_deref().unwrap_or(&default);
+    let emit = if format == Format::Json {
+        Emit::Json
+    } else {
+        a.emit
+    };
+    say(&match emit {
+        Emit::Cuda => source_text(&made, EmittedLanguage::Cuda, name),
+        Emit::C => source_text(&made, EmittedLanguage::C, name),
+        Emit::Json => format!("{:#}\n", document(&made, name)),
+    })?;
+    Ok(0)
+}
