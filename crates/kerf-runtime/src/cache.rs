@@ -59,7 +59,7 @@ pub fn entry(
         libdevice.as_bytes(),
         library.as_bytes(),
     ];
-    parts.extend(u.bitcode.iter().copied());
+    parts.extend(u.bitcode.iter().map(|b| b.as_ref()));
     Ok(Some(dir.join(name(&parts))))
 }
 

@@ -104,7 +104,8 @@ extern "C" fn cudaMemcpyPeerAsync(
     })
 }
 
-fn rows(
+/// Copies a rectangle.
+pub fn rows(
     s: &mut State,
     r: Rectangle,
     kind: i32,

@@ -5,7 +5,7 @@ use crate::state::State;
 use std::ffi::c_char;
 
 /// CUDA's version that applications are compiled against.
-const VERSION: i32 = 12090;
+pub const VERSION: i32 = 12090;
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetDeviceCount(to: *mut i32) -> i32 {

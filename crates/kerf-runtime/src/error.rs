@@ -19,6 +19,11 @@ pub mod code {
     pub const NO_DEVICE: i32 = 100;
     pub const INVALID_DEVICE: i32 = 101;
     pub const INVALID_IMAGE: i32 = 200;
+    pub const NO_BINARY: i32 = 209;
+    pub const INVALID_PTX: i32 = 218;
+    pub const FILE_NOT_FOUND: i32 = 301;
+    pub const INVALID_HANDLE: i32 = 400;
+    pub const NOT_FOUND: i32 = 500;
     pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const MISALIGNED_ADDRESS: i32 = 716;

@@ -5,7 +5,8 @@ use crate::registered::RegisteredFunction;
 use crate::state::State;
 use std::ffi::{CString, c_char, c_void};
 
-fn find(s: &State, function: *const c_void) -> Result<RegisteredFunction, CallFailure> {
+/// A function by its handle.
+pub fn find(s: &State, function: *const c_void) -> Result<RegisteredFunction, CallFailure> {
     s.functions
         .get(&(function as usize))
         .cloned()
@@ -27,36 +28,71 @@ struct Attributes {
     rest: [i32; 23],
 }
 
+/// What is known of a kernel.
+pub struct FunctionAttributes {
+    /// Bytes of static shared memory.
+    pub shared: usize,
+    /// Bytes of local memory of a thread.
+    pub local: usize,
+    /// Threads that a block may have.
+    pub max_threads: i32,
+    /// Registers of a thread.
+    pub registers: i32,
+    /// Capability that it was compiled for, 90 for `sm_90`.
+    pub ptx_version: i32,
+    /// Bytes of dynamic shared memory that a launch may ask for.
+    pub max_dynamic_shared: i32,
+}
+
+/// The capability of the machine code that runs.
+pub const BINARY_VERSION: i32 = 90;
+
+/// Finds out about a kernel.
+pub fn attributes(
+    s: &mut State,
+    function: *const c_void,
+) -> Result<FunctionAttributes, CallFailure> {
+    let f = find(s, function)?;
+    // Libraries of templates (CUB) choose by it among the versions that were compiled.
+    let arch = s.units[f.module].meta[0].arch.clone();
+    let version = kerf_llvm::compute_capability(&arch);
+    let version = version.map_err(|_| CallFailure::from(code::INVALID_DEVICE_FUNCTION))?;
+    let u = s.unit(f.module)?;
+    let program = u.program_of(&f.symbol);
+    let shared = u
+        .kernels
+        .iter()
+        .find(|k| k.symbol == f.symbol)
+        .map_or(0, |k| k.static_shared_bytes as usize);
+    let stats = s
+        .on_device(|d| d.stats(program, &f.symbol))
+        .unwrap_or_default();
+    Ok(FunctionAttributes {
+        shared: stats.shared_bytes.map_or(shared, |b| b as usize),
+        local: stats.local_bytes.unwrap_or(0) as usize,
+        max_threads: stats.max_threads.unwrap_or(1024) as i32,
+        registers: stats.registers.unwrap_or(32) as i32,
+        ptx_version: version as i32,
+        max_dynamic_shared: f.shared_limit.saturating_sub(shared) as i32,
+    })
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) -> i32 {
     call("cudaFuncGetAttributes", |s| {
-        let f = find(s, function)?;
-        // Libraries of templates (CUB) choose by it among the versions that were compiled.
-        let arch = s.units[f.module].meta[0].arch.clone();
-        let version = kerf_llvm::compute_capability(&arch);
-        let version = version.map_err(|_| CallFailure::from(code::INVALID_DEVICE_FUNCTION))? as i32;
-        let u = s.unit(f.module)?;
-        let program = u.program_of(&f.symbol);
-        let shared = u
-            .kernels
-            .iter()
-            .find(|k| k.symbol == f.symbol)
-            .map_or(0, |k| k.static_shared_bytes as usize);
-        let stats = s
-            .on_device(|d| d.stats(program, &f.symbol))
-            .unwrap_or_default();
+        let a = attributes(s, function)?;
         put(
             to.cast(),
             Attributes {
-                shared: stats.shared_bytes.map_or(shared, |b| b as usize),
+                shared: a.shared,
                 constant: 0,
-                local: stats.local_bytes.unwrap_or(0) as usize,
-                max_threads: stats.max_threads.unwrap_or(1024) as i32,
-                registers: stats.registers.unwrap_or(32) as i32,
-                ptx_version: version,
-                binary_version: 90,
+                local: a.local,
+                max_threads: a.max_threads,
+                registers: a.registers,
+                ptx_version: a.ptx_version,
+                binary_version: BINARY_VERSION,
                 cache_mode: 0,
-                max_dynamic_shared: f.shared_limit.saturating_sub(shared) as i32,
+                max_dynamic_shared: a.max_dynamic_shared,
                 rest: [0; 23],
             },
         )
@@ -66,20 +102,30 @@ extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) ->
 /// The attribute that allows more dynamic shared memory.
 const MAX_DYNAMIC_SHARED: i32 = 8;
 
+/// Sets an attribute; all but dynamic shared memory are hints.
+pub fn set_attribute(
+    s: &mut State,
+    function: *const c_void,
+    attribute: i32,
+    value: i32,
+) -> Result<(), CallFailure> {
+    find(s, function)?;
+    if attribute == MAX_DYNAMIC_SHARED {
+        let most = s.on_device(|d| d.attribute(97))?;
+        if value < 0 || value > most {
+            return Err(code::INVALID_VALUE.into());
+        }
+        if let Some(f) = s.functions.get_mut(&(function as usize)) {
+            f.shared_limit = value as usize;
+        }
+    }
+    Ok(())
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn cudaFuncSetAttribute(function: *const c_void, attribute: i32, value: i32) -> i32 {
     call("cudaFuncSetAttribute", |s| {
-        find(s, function)?;
-        if attribute == MAX_DYNAMIC_SHARED {
-            let most = s.on_device(|d| d.attribute(97))?;
-            if value < 0 || value > most {
-                return Err(code::INVALID_VALUE.into());
-            }
-            if let Some(f) = s.functions.get_mut(&(function as usize)) {
-                f.shared_limit = value as usize;
-            }
-        }
-        Ok(())
+        set_attribute(s, function, attribute, value)
     })
 }
 
@@ -110,13 +156,13 @@ extern "C" fn cudaFuncGetName(to: *mut *const c_char, function: *const c_void) -
     })
 }
 
-fn occupancy(
+/// Blocks of a kernel that fit on one multiprocessor.
+pub fn occupancy(
     s: &mut State,
-    to: *mut i32,
     function: *const c_void,
     threads: i32,
     shared: usize,
-) -> Result<(), CallFailure> {
+) -> Result<i32, CallFailure> {
     let f = find(s, function)?;
     if threads <= 0 {
         return Err(code::INVALID_VALUE.into());
@@ -130,12 +176,12 @@ fn occupancy(
         .map_or(0, |k| k.static_shared_bytes as usize);
     // More shared memory than the kernel may have: none fits.
     if shared + fixed > f.shared_limit.max(48 * 1024) {
-        return put(to, 0);
+        return Ok(0);
     }
     let on_cpu = s.device()?.kind() == "cpu";
     let all = if on_cpu { shared + fixed } else { shared };
     let n = s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads as u32, all as u32))?;
-    put(to, n as i32)
+    Ok(n as i32)
 }
 
 #[unsafe(no_mangle)]
@@ -146,7 +192,7 @@ extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     shared: usize,
 ) -> i32 {
     call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", |s| {
-        occupancy(s, to, function, threads, shared)
+        put(to, occupancy(s, function, threads, shared)?)
     })
 }
 
@@ -160,7 +206,7 @@ extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 ) -> i32 {
     call(
         "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        |s| occupancy(s, to, function, threads, shared),
+        |s| put(to, occupancy(s, function, threads, shared)?),
     )
 }
 

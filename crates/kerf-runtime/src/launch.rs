@@ -354,6 +354,41 @@ struct LaunchConfig {
     count: u32,
 }
 
+/// Do the attributes of a launch ask for a cooperative one? Attributes that Kerf does not have are refused.
+///
+/// # Safety
+/// There are `count` attributes of 72 bytes, each with its value at byte 8.
+pub unsafe fn launch_attributes(
+    attributes: *const c_void,
+    count: u32,
+) -> Result<bool, CallFailure> {
+    let mut cooperative = false;
+    for i in 0..count as usize {
+        // SAFETY: as the caller promises.
+        let (id, value) = unsafe {
+            let at = attributes.cast::<u8>().add(72 * i);
+            (
+                at.cast::<u32>().read_unaligned(),
+                at.add(8).cast::<[i32; 3]>().read_unaligned(),
+            )
+        };
+        match id {
+            // Nothing, hints about caches, waiting and priorities; kernels of a stream may overlap (6), and never do here.
+            0 | 1 | 3 | 6 | 8 => {}
+            2 => cooperative = value[0] != 0,
+            // Clusters of one block are blocks.
+            4 if value == [1, 1, 1] => {}
+            _ => {
+                let why = format!(
+                    "launch attribute {id} (clusters, programmatic launches) is not supported"
+                );
+                return Err(CallFailure::new(code::NOT_SUPPORTED, why));
+            }
+        }
+    }
+    Ok(cooperative)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cudaLaunchKernelExC(
     config: *const c_void,
@@ -363,30 +398,8 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     call("cudaLaunchKernelExC", |s| {
         // SAFETY: the application's own configuration.
         let c = unsafe { &*config.cast::<LaunchConfig>() };
-        let mut cooperative = false;
-        for i in 0..c.count as usize {
-            // SAFETY: the application says that there are so many, of 72 bytes, the value at 8.
-            let (id, value) = unsafe {
-                let at = c.attributes.cast::<u8>().add(72 * i);
-                (
-                    at.cast::<u32>().read_unaligned(),
-                    at.add(8).cast::<i32>().read_unaligned(),
-                )
-            };
-            match id {
-                // Nothing, hints about caches, waiting and priorities.
-                0 | 1 | 3 | 8 => {}
-                2 => cooperative = value != 0,
-                _ => {
-                    return Err(CallFailure::new(
-                        code::NOT_SUPPORTED,
-                        format!(
-                            "launch attribute {id} (clusters, programmatic launches) is not supported"
-                        ),
-                    ));
-                }
-            }
-        }
+        // SAFETY: the application says that there are so many attributes.
+        let cooperative = unsafe { launch_attributes(c.attributes, c.count)? };
         launch(
             s,
             LaunchRequest {

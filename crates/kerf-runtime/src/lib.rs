@@ -16,6 +16,7 @@ mod config;
 mod copy;
 mod device;
 mod driver;
+mod driver_objects;
 mod error;
 mod function;
 mod held;

@@ -20,7 +20,7 @@ fn bad(what: &str, why: impl std::fmt::Display) -> CallFailure {
 fn prepared(u: &RegisteredUnit) -> Result<Module, CallFailure> {
     let first = &u.meta[0];
     let e = |e: kerf_llvm::LlvmError| bad(&first.source, e.0);
-    let m = Module::parse(u.bitcode[0], &first.source).map_err(e)?;
+    let m = Module::parse(&u.bitcode[0], &first.source).map_err(e)?;
     for (meta, bytes) in u.meta.iter().zip(&u.bitcode).skip(1) {
         m.link(bytes, &meta.source)
             .map_err(|e| bad(&meta.source, e.0))?;

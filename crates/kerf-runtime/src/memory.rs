@@ -7,7 +7,7 @@ use kerf_exec::raw::MemoryPlace;
 use std::ffi::c_void;
 
 /// Rows of pitched memory begin at multiples of this.
-const PITCH: usize = 512;
+pub const PITCH: usize = 512;
 
 /// New memory.
 pub fn alloc(s: &mut State, bytes: usize, place: MemoryPlace) -> Result<u64, CallFailure> {
@@ -268,7 +268,7 @@ extern "C" fn cudaPointerGetAttributes(to: *mut c_void, address: *mut c_void) ->
 }
 
 /// Without it the first kernel brings managed memory over, page by page. Of other memory there is nothing to bring.
-fn prefetch(
+pub fn prefetch(
     s: &mut State,
     at: u64,
     bytes: usize,

@@ -78,7 +78,7 @@ unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
             s.units[at].kept = blob.kept;
         }
         s.units[at].meta.push(blob.meta);
-        s.units[at].bitcode.push(blob.bitcode);
+        s.units[at].bitcode.push(blob.bitcode.into());
         at
     })
 }

@@ -3,6 +3,7 @@ use crate::error::CallFailure;
 use kerf_ir::blob::Meta;
 use kerf_ir::kernels::KernelInfo;
 use kerf_pass::SiteFormat;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::rc::Rc;
@@ -38,7 +39,7 @@ pub struct RegisteredUnit {
     /// What the compiler said of each part.
     pub meta: Vec<Meta>,
     /// Bitcode of each part.
-    pub bitcode: Vec<&'static [u8]>,
+    pub bitcode: Vec<Cow<'static, [u8]>>,
     /// Code that the compiler made of it, packed; of files that are not linked with others.
     pub kept: &'static [u8],
     /// Once it was needed.

@@ -3,6 +3,7 @@ mod record_index;
 pub mod tracing;
 
 use crate::config::{Config, configure};
+use crate::driver_objects::DriverObjects;
 use crate::error::{CallFailure, code};
 use crate::process::{say, var};
 use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
@@ -56,6 +57,8 @@ pub struct State {
     pub device: Option<Box<dyn RawDevice>>,
     /// Flags and priorities of the streams that the program has made.
     pub streams: BTreeMap<u64, (u32, i32)>,
+    /// Modules and linkers of the driver API.
+    pub driver: DriverObjects,
     /// What is noted of the run.
     pub trace: Option<RunTrace>,
     /// The run, as it is recorded for replays.
@@ -82,6 +85,7 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     config: None,
     device: None,
     streams: BTreeMap::new(),
+    driver: DriverObjects::new(),
     trace: None,
     recorder: None,
     turn: None,

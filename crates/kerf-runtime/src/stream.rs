@@ -4,9 +4,11 @@ use crate::error::{CallFailure, code};
 use crate::state::State;
 use std::ffi::c_void;
 
-type Handle = *mut c_void;
+/// A stream or an event.
+pub type Handle = *mut c_void;
 
-fn ready(done: bool) -> Result<(), CallFailure> {
+/// Success, or "not ready".
+pub fn ready(done: bool) -> Result<(), CallFailure> {
     match done {
         true => Ok(()),
         false => Err(code::NOT_READY.into()),
@@ -14,9 +16,10 @@ fn ready(done: bool) -> Result<(), CallFailure> {
 }
 
 /// The priorities that a device tells of, the least and the greatest.
-const PRIORITIES: (i32, i32) = (0, -5);
+pub const PRIORITIES: (i32, i32) = (0, -5);
 
-fn new_stream(
+/// Makes a stream.
+pub fn new_stream(
     s: &mut State,
     to: *mut Handle,
     flags: u32,
@@ -29,7 +32,7 @@ fn new_stream(
 }
 
 /// Flags and priority of a stream; those of the default streams are 0.
-fn made(s: &State, stream: Handle) -> (u32, i32) {
+pub fn made(s: &State, stream: Handle) -> (u32, i32) {
     s.streams.get(&(stream as u64)).copied().unwrap_or_default()
 }
 
@@ -102,7 +105,8 @@ extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i
     })
 }
 
-fn new_event(s: &mut State, to: *mut Handle, flags: u32) -> Result<(), CallFailure> {
+/// Makes an event.
+pub fn new_event(s: &mut State, to: *mut Handle, flags: u32) -> Result<(), CallFailure> {
     let h = s.on_device(|d| d.event(flags))?;
     put(to, h as Handle)
 }

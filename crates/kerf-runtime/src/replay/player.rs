@@ -19,6 +19,7 @@ use crate::trace::RunTrace;
 use crate::{copy, memory, variable};
 use kerf_exec::raw::MemoryPlace;
 use kerf_exec::replay::{JudgedReplay, ReplayJob};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -72,7 +73,8 @@ fn register(
     piece: impl Fn(DataPiece) -> Result<&'static [u8], CallFailure>,
 ) -> Result<(), CallFailure> {
     for u in &index.units {
-        let bitcode: Result<Vec<_>, _> = u.parts.iter().map(|p| piece(p.bitcode)).collect();
+        let pieces = u.parts.iter().map(|p| piece(p.bitcode).map(Cow::from));
+        let bitcode: Result<Vec<_>, _> = pieces.collect();
         s.units.push(RegisteredUnit {
             meta: u.parts.iter().map(|p| p.meta.clone()).collect(),
             bitcode: bitcode?,
