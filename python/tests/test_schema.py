@@ -112,6 +112,7 @@ class Documents(unittest.TestCase):
             ["hardround", "log", "--from", "1", "--to", "0x1.000001p0", "--bits", "34", "--out", cases],
             ["hardround", "verify", cases + ".cert"],
             ["hardround", "check-libm", "--list", cases, "log"],
+            ["hardround", "check-libm", "--list", cases, "log", "--library", "libm.so.6"],
             ["hardround", "exp", "--type", "binary16"],
             ["function", "exp", "--from", "-1", "--to", "0", "--error", "1e-6"],
             *self.applications(),

@@ -56,7 +56,7 @@ impl Dialect {
             (C, _) => format!("bits_of({x})"),
         }
     }
-    fn from_bits(&self, bits: &str) -> String {
+    fn reinterpret_bits(&self, bits: &str) -> String {
         match (self.language, self.format) {
             (Cuda, WorkingFormat::F64) => format!("__longlong_as_double({bits})"),
             (Cuda, WorkingFormat::F32) => format!("__int_as_float({bits})"),
@@ -106,12 +106,12 @@ impl Dialect {
                     Cuda => format!("unsigned {integer}"),
                     C => format!("u{integer}"),
                 };
-                self.from_bits(&format!("({integer})(({unsigned})({field}) << {fraction})"))
+                self.reinterpret_bits(&format!("({integer})(({unsigned})({field}) << {fraction})"))
             }
             ShiftedExponent { x, split } => {
                 let above = format!("({} - {})", self.bits(&name(x)), self.literal_bits(split));
                 let shift = self.literal_bits(self.format.integer_shift());
-                self.from_bits(&format!("{shift} + ({above} >> {fraction})"))
+                self.reinterpret_bits(&format!("{shift} + ({above} >> {fraction})"))
             }
             Significand { x, split } => {
                 let own = self.bits(&name(x));
@@ -120,7 +120,7 @@ impl Dialect {
                     WorkingFormat::F64 => "~0xfffffffffffffLL",
                     WorkingFormat::F32 => "~0x7fffff",
                 };
-                self.from_bits(&format!("{own} - ({above} & {mask})"))
+                self.reinterpret_bits(&format!("{own} - ({above} & {mask})"))
             }
             SelectOdd { shifted, odd, even } => {
                 format!(

@@ -13,6 +13,7 @@ pub mod campaign;
 pub mod dilemma;
 pub mod engine;
 pub mod libm;
+pub mod library;
 pub mod small;
 pub mod spread;
 mod stage;

@@ -24,6 +24,8 @@ pub struct ConfirmedValue {
 
 /// First precision tried beyond the format's: enough for all but few arguments.
 const BEYOND: u32 = 80;
+/// Bits of a value at most. Subnormal arguments need about 3300: sin x is x - x^3/6.
+const MOST_BITS: u32 = 1 << 14;
 /// Exponents beyond these are outside every format.
 const FAR: i32 = 1 << 20;
 
@@ -36,6 +38,9 @@ pub enum NoValue {
     Range,
     /// The function is not defined there.
     Domain,
+    /// It is nearer to a number than 2^-257 of its unit, or than [`MOST_BITS`] can tell: next to the limit of a function
+    /// such as tanh, as many identical bits follow as anyone asks for.
+    Limit,
 }
 
 /// Decides one argument. Truncated values show the true bits, and MPFR says whether they are all; where
@@ -45,8 +50,11 @@ pub fn value(
     format: BinaryFormat,
     x: &Float,
 ) -> Result<ConfirmedValue, NoValue> {
+    if f.beyond(x.to_f64()) == Some("limit") {
+        return Err(NoValue::Limit);
+    }
     let mut bits = format.precision + BEYOND;
-    loop {
+    while bits <= MOST_BITS {
         let mut y = Float::with_val(bits.max(x.prec()), x);
         let order = f.apply(&mut y, Round::Zero);
         if y.is_zero() && order == Ordering::Equal {
@@ -74,6 +82,7 @@ pub fn value(
         }
         bits *= 2;
     }
+    Err(NoValue::Limit)
 }
 
 /// Identical bits after the round bit of a truncated value; none if they may go on.
@@ -105,4 +114,48 @@ fn tail(y: &Float, exact: bool, ulp: i32) -> Option<(Option<u32>, bool, bool)> {
 /// An integer's 64-bit words, least first.
 pub(crate) fn words(i: &Integer) -> Vec<u64> {
     i.to_digits::<u64>(Order::Lsf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::BINARY64;
+    use crate::function::FUNCTIONS;
+
+    /// Every number has a value or a reason: next to limits, of subnormal and of the largest arguments.
+    #[test]
+    fn every_argument_is_decided() {
+        let sizes = [
+            f64::from_bits(1),
+            f64::MIN_POSITIVE,
+            1e-300,
+            1e-8,
+            0.5,
+            0.625,
+            1.0,
+            3.0,
+            25.0,
+            1e3,
+            1e6,
+            1e16,
+            1e300,
+            f64::MAX,
+        ];
+        let powers = [
+            ("x^64", ElementaryFunction::Power(64)),
+            ("x^-3", ElementaryFunction::Power(-3)),
+        ];
+        for (name, f) in FUNCTIONS.into_iter().chain(powers) {
+            for x in sizes.into_iter().flat_map(|x| [x, -x]) {
+                let v = value(f, BINARY64, &Float::with_val(64, x));
+                assert!(f.has(x) || v == Err(NoValue::Domain), "{name} {x:e} {v:?}");
+                let inside = (0.6..0.7).contains(&x) && f.has(x);
+                assert!(v.is_ok() || !inside, "{name} {x:e} {v:?}");
+            }
+        }
+        let far = |f, x| value(f, BINARY64, &Float::with_val(64, x));
+        assert_eq!(far(ElementaryFunction::Tanh, 1e300), Err(NoValue::Limit));
+        assert_eq!(far(ElementaryFunction::Erfc, -1e5), Err(NoValue::Limit));
+        assert_eq!(far(ElementaryFunction::Expm1, -1e9), Err(NoValue::Limit));
+    }
 }

@@ -235,6 +235,7 @@ pub fn evaluate(
             None => tally.exact += 1,
         },
         Err(NoValue::Zero) => tally.exact += 1,
+        Err(NoValue::Limit) => tally.uniform += 1,
         Err(NoValue::Range | NoValue::Domain) => tally.out_of_range += 1,
     }
 }

@@ -110,8 +110,9 @@ fn margin(p: &Piece, eps: f64) -> Option<(u64, f64)> {
     let nf = n as f64;
     let bend = (high.max(0.0) - low.min(0.0)) * nf * nf / 8.0;
     let truncation = 2.0 * (nf + 1.0) * 2f64.powi(-52);
+    // NaN becomes 0, which is too small: f64::min would drop it.
     let ratio = |is: f64, has_to_be: f64| match has_to_be > 0.0 {
-        true => is / has_to_be,
+        true => (is / has_to_be).max(0.0),
         false => f64::MAX,
     };
     let least = ratio(d, 2.0 * eps + r + s).min(ratio(s, truncation));

@@ -294,7 +294,7 @@ fn evaluate(q: &Query, grid: &BinadeGrid, m: u64, found: &mut FoundCases) {
             None => found.exact.push(x),
         },
         Err(NoValue::Zero) => found.exact.push(x),
-        Err(NoValue::Range | NoValue::Domain) => {}
+        Err(NoValue::Range | NoValue::Domain | NoValue::Limit) => {}
     }
 }
 

@@ -10,6 +10,83 @@ const FIRST: u32 = 140;
 /// Exponents beyond these overflow or underflow in any case.
 const FAR: i32 = 1 << 20;
 
+/// Bits after which a value that is not exact is taken for its neighbour: far more than any argument of binary64 needs.
+const MOST: u32 = 1 << 14;
+/// MPFR's exponent of the smallest normal number of binary64.
+const NORMAL: i32 = -1021;
+
+/// And one below which all that is not zero rounds alike.
+const NEGLIGIBLE: i32 = -1080;
+
+/// The rounding modes of IEEE 754 that C has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoundingMode {
+    /// To nearest, ties to even.
+    Nearest,
+    /// Toward zero.
+    TowardZero,
+    /// Toward plus infinity.
+    Upward,
+    /// Toward minus infinity.
+    Downward,
+}
+
+impl RoundingMode {
+    /// All of them.
+    pub const ALL: [RoundingMode; 4] = [
+        RoundingMode::Nearest,
+        RoundingMode::TowardZero,
+        RoundingMode::Upward,
+        RoundingMode::Downward,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            RoundingMode::Nearest => "nearest",
+            RoundingMode::TowardZero => "toward zero",
+            RoundingMode::Upward => "upward",
+            RoundingMode::Downward => "downward",
+        }
+    }
+
+    fn mpfr(self) -> Round {
+        match self {
+            RoundingMode::Nearest => Round::Nearest,
+            RoundingMode::TowardZero => Round::Zero,
+            RoundingMode::Upward => Round::Up,
+            RoundingMode::Downward => Round::Down,
+        }
+    }
+}
+
+/// The value rounded to binary64 in a mode. MPFR rounds normal results itself; subnormal ones have fewer bits, and are
+/// enclosed until both ends round to the same number.
+pub fn rounded_in(f: ElementaryFunction, x: f64, mode: RoundingMode) -> f64 {
+    let round = mode.mpfr();
+    let mut y = Float::with_val(BINARY64.precision, x);
+    f.apply(&mut y, round);
+    // Far below the smallest number, and so after an underflow of MPFR's, only the sign counts.
+    if y.get_exp()
+        .is_none_or(|e| !(NEGLIGIBLE..NORMAL).contains(&e))
+    {
+        return y.to_f64_round(round);
+    }
+    let mut bits = FIRST;
+    loop {
+        let end = |towards| {
+            let mut y = Float::with_val(bits, x);
+            f.apply(&mut y, towards);
+            y.to_f64_round(round)
+        };
+        let low = end(Round::Down);
+        if low == end(Round::Up) || bits > MOST {
+            return low;
+        }
+        bits *= 2;
+    }
+}
+
 /// One result that was judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedResult {
@@ -99,5 +176,40 @@ mod tests {
         let (right, _) = rounded(ElementaryFunction::Exp, x);
         let j = judge(ElementaryFunction::Exp, x, right);
         assert!(j.is_right() && j.ulps <= 0.5, "{j:?}");
+    }
+
+    #[test]
+    fn rounding_modes() {
+        use RoundingMode::*;
+        let each = |f, x| RoundingMode::ALL.map(|m| rounded_in(f, x, m));
+        let below = 1f64.next_down();
+        assert_eq!(
+            each(ElementaryFunction::Tanh, 1e300),
+            [1.0, below, 1.0, below]
+        );
+        assert_eq!(
+            each(ElementaryFunction::Tanh, -1e300),
+            [-1.0, -below, -below, -1.0]
+        );
+        assert_eq!(
+            each(ElementaryFunction::Exp, 1e300),
+            [f64::INFINITY, f64::MAX, f64::INFINITY, f64::MAX]
+        );
+        let tiny = f64::from_bits(1);
+        assert_eq!(each(ElementaryFunction::Exp, -1e300), [0.0, 0.0, tiny, 0.0]);
+        assert_eq!(each(ElementaryFunction::Sin, tiny), [tiny, 0.0, tiny, 0.0]);
+        assert_eq!(each(ElementaryFunction::Sqrt, 9.0), [3.0; 4]);
+        for x in [0.1, -740.5, 1.75, 600.25] {
+            let [nearest, zero, up, down] = each(ElementaryFunction::Exp, x);
+            assert_eq!(up, down.next_up(), "{x}");
+            assert_eq!(zero, down, "{x}");
+            assert!([up, down].contains(&nearest), "{x}");
+            assert_eq!(nearest, judge(ElementaryFunction::Exp, x, 0.0).right, "{x}");
+        }
+        assert!(rounded_in(ElementaryFunction::Log, -1.0, Nearest).is_nan());
+        assert_eq!(
+            rounded_in(ElementaryFunction::Exp, f64::NEG_INFINITY, Upward),
+            0.0
+        );
     }
 }

@@ -6,7 +6,7 @@ use kerf_hardround::group::GroupRecord;
 use kerf_hardround::leaf::{PieceMethod, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{Units, work};
-use kerf_hardround::verify::verify;
+use kerf_hardround::verify::{CertificateVerdict, VerifyOptions, verify};
 use std::ops::ControlFlow;
 
 /// Units of a range, each a group of its own or all as the search writes them.
@@ -70,6 +70,16 @@ fn changed(r: &CertificateRecord, change: impl Fn(&mut GroupRecord)) -> Certific
     r
 }
 
+/// Verifies with so many samples of each piece, or by a search of everything.
+fn verified(r: &CertificateRecord, samples: Option<u64>) -> CertificateVerdict {
+    let options = VerifyOptions {
+        samples,
+        seed: 1,
+        threads: 2,
+    };
+    verify(r, options, &mut |_| ())
+}
+
 #[test]
 fn complete_records_pass() {
     let span = 2f64.powi(-20);
@@ -85,74 +95,223 @@ fn complete_records_pass() {
     ] {
         let to = from + span * f64::abs(from);
         let r = record(f, from, to, 30);
-        let v = verify(&r, 8, 1);
+        let v = verified(&r, Some(8));
         assert_eq!(v.mistakes, [""; 0], "{}", f.name());
         assert_eq!(v.missing, 0);
         assert!(v.stretches + v.evaluated > 0);
     }
 }
 
-#[test]
-fn damage_is_found() {
-    let all = units_of(ElementaryFunction::Exp, 1.5, 1.5 + 2f64.powi(-18), 26);
-    let r = written(&all, |_| ());
-    let cases: usize = r.groups.iter().map(|u| u.cases.len()).sum();
-    assert!(cases > 100, "{cases}");
-    let mistakes = |r: &CertificateRecord, samples| verify(r, samples, 1).mistakes.join("; ");
-    assert_eq!(mistakes(&r, 4), "");
-    let missing = changed(&r, |g| g.cases.clear());
-    assert!(mistakes(&missing, 400).contains("hard and not listed"));
-    let wrong = written(&all, |u| u.cases[0].k += 1);
-    assert!(mistakes(&wrong, 0).contains("is not the case"));
-    let twice = changed(&r, |g| g.cases.push(g.cases[0].clone()));
-    assert!(mistakes(&twice, 0).contains("twice"));
-    let elsewhere = changed(&r, |g| {
-        g.cases[0] = "0x1.d6336a88077aap+0 53 0 1 + 2".into()
-    });
-    assert!(mistakes(&elsewhere, 0).contains("not among their arguments"));
-    let less = changed(&r, |g| g.length -= 1);
-    assert!(mistakes(&less, 0).contains("left out"));
-    let bent = written(&all, |u| {
-        for p in &mut u.pieces {
-            p.second = p.second.map(|(a, b)| (a * 0.9, b * 0.9));
-        }
-    });
-    assert!(mistakes(&bent, 0).contains("bounds of F''"));
-    let short = written(&all, |u| {
-        for p in &mut u.pieces {
-            if let PieceMethod::Test { d, .. } = &mut p.method {
-                *d *= 0.5;
+/// A certificate with one change, its hashes made anew, so that only its content can tell.
+struct Fault {
+    name: &'static str,
+    record: CertificateRecord,
+    /// What `verify` says of it.
+    says: &'static str,
+}
+
+/// What a search did.
+type Searched = (Header, Units, Vec<UnitRecord>);
+
+/// Faults of the search itself, written by it into an otherwise right certificate.
+fn faults_of_search(all: &Searched) -> Vec<Fault> {
+    let bounds = |change: fn(&mut f64, &mut f64, &mut f64)| {
+        written(all, |u| {
+            for p in &mut u.pieces {
+                if let PieceMethod::Test { r, s, d, .. } = &mut p.method {
+                    change(r, s, d);
+                }
             }
-        }
-    });
-    assert!(mistakes(&short, 0).contains("less than it has to be"));
-    let uneven = changed(&r, |g| g.counts.tested[1] += 1);
-    assert!(mistakes(&uneven, 0).contains("do not fit each other"));
-    let few = changed(&r, |g| g.counts.tested[0] /= 2);
-    assert!(mistakes(&few, 0).contains("do not fit each other"));
-    let said = written(&all, |u| {
-        u.cases.clear();
-        for p in &mut u.pieces {
-            p.method = PieceMethod::NoneHard;
-        }
-    });
-    assert!(mistakes(&said, 0).contains("the pieces with their bounds"));
-    let mut lost = r.clone();
-    lost.groups.pop();
-    assert!(mistakes(&lost, 0).contains("missing"));
-    let again = CertificateRecord {
-        groups: [r.groups.clone(), r.groups.clone()].concat(),
+        })
+    };
+    let bound = "less than it has to be";
+    let pieces = "the pieces with their bounds";
+    let fault = |name, record, says| Fault { name, record, says };
+    vec![
+        fault("threshold", bounds(|_, _, d| *d *= 0.5), bound),
+        fault("remainder", bounds(|r, _, _| *r *= 0.5), bound),
+        fault("truncation", bounds(|_, s, _| *s = 0.0), bound),
+        fault("NaN bound", bounds(|_, _, d| *d = f64::NAN), bound),
+        fault(
+            "bound of F''",
+            written(all, |u| {
+                for p in &mut u.pieces {
+                    p.second = p.second.map(|(a, b)| (a * 0.9, b * 0.9));
+                }
+            }),
+            pieces,
+        ),
+        fault(
+            "polynomial's error",
+            written(all, |u| u.pieces.iter_mut().for_each(|p| p.error *= 0.5)),
+            pieces,
+        ),
+        fault(
+            "shortened interval",
+            written(all, |u| u.pieces[0].length -= 1),
+            pieces,
+        ),
+        fault(
+            "shifted interval",
+            written(all, |u| u.pieces[0].first += 1),
+            pieces,
+        ),
+        fault(
+            "said to have no case",
+            written(all, |u| {
+                u.cases.clear();
+                u.pieces[0].method = PieceMethod::NoneHard;
+            }),
+            pieces,
+        ),
+        fault("k", written(all, |u| u.cases[0].k += 1), "is not the case"),
+        fault(
+            "round bit",
+            written(all, |u| u.cases[0].round_bit ^= 1),
+            "is not the case",
+        ),
+        fault(
+            "repeated bit",
+            written(all, |u| u.cases[0].repeated ^= 1),
+            "is not the case",
+        ),
+        fault(
+            "sign",
+            written(all, |u| u.cases[0].sign = '-'),
+            "is not the case",
+        ),
+        fault(
+            "binade",
+            written(all, |u| u.cases[0].binade += 1),
+            "is not the case",
+        ),
+    ]
+}
+
+/// Faults of what is kept: lines, lists and counts.
+fn faults_of_record(r: &CertificateRecord) -> Vec<Fault> {
+    let fault = |name, record, says| Fault { name, record, says };
+    let header = |change: fn(&mut Header)| {
+        let mut other = r.clone();
+        change(&mut other.header);
+        changed(&other, |_| ())
+    };
+    let half: Vec<GroupRecord> = r.groups.iter().step_by(2).cloned().collect();
+    let lost = CertificateRecord {
+        groups: half,
         ..r.clone()
     };
-    assert!(mistakes(&again, 0).contains("there twice"));
-    let far = changed(&r, |g| g.unit += 1 << 40);
-    assert!(mistakes(&far, 0).contains("not of this range"));
+    let twice = CertificateRecord {
+        groups: [&r.groups[..], &r.groups[..1]].concat(),
+        ..r.clone()
+    };
+    let counts = "do not fit each other";
+    vec![
+        fault("lost rank", lost, "missing"),
+        fault("unit twice", twice, "there twice"),
+        fault(
+            "skipped unit",
+            changed(r, |g| g.units += u64::from(g.unit == 0)),
+            "left out",
+        ),
+        fault("arguments", changed(r, |g| g.length -= 1), "left out"),
+        fault(
+            "first",
+            changed(r, |g| g.first = "0x1.8p+1".into()),
+            "left out",
+        ),
+        fault(
+            "units",
+            changed(r, |g| g.unit += 1 << 40),
+            "not of this range",
+        ),
+        fault(
+            "one case lost",
+            changed(r, |g| {
+                g.cases.remove(g.cases.len() / 2);
+            }),
+            "hard and not listed",
+        ),
+        fault(
+            "all cases lost",
+            changed(r, |g| g.cases.clear()),
+            "hard and not listed",
+        ),
+        fault(
+            "a case twice",
+            changed(r, |g| g.cases.push(g.cases[0].clone())),
+            "twice",
+        ),
+        fault(
+            "a case of elsewhere",
+            changed(r, |g| g.cases[0] = "0x1.d6336a88077aap+0 53 0 1 + 2".into()),
+            "not among their arguments",
+        ),
+        fault(
+            "tests halved",
+            changed(r, |g| g.counts.tested[0] /= 2),
+            counts,
+        ),
+        fault(
+            "failed interval not divided",
+            changed(r, |g| g.counts.tested[1] -= 2),
+            counts,
+        ),
+        fault(
+            "method",
+            changed(r, |g| {
+                let n = g.methods.remove("test").unwrap();
+                g.methods.insert("none-hard".into(), n);
+            }),
+            "not dealt with",
+        ),
+        fault("exact cases", changed(r, |g| g.exact += 1), "exact cases"),
+        fault("fewer bits", header(|h| h.bits -= 1), "hard and not listed"),
+        fault(
+            "longer range",
+            header(|h| h.to = "0x1.00004p+0".into()),
+            "left out",
+        ),
+        fault(
+            "function",
+            header(|h| h.function = "exp2".into()),
+            "is not the case",
+        ),
+    ]
+}
+
+/// Faults that change the list or break the proof; `verify --all` sees each, and nothing in the certificate without.
+#[test]
+fn every_injected_fault_is_found() {
+    // Two binades, and so two units.
+    let (from, to) = (1.0 - 2f64.powi(-20), 1.0 + 2f64.powi(-19));
+    let all = units_of(ElementaryFunction::Exp, from, to, 26);
+    assert_eq!(all.2.len(), 2);
+    let r = written(&all, |_| ());
+    let v = verified(&r, None);
+    assert_eq!(v.mistakes, [""; 0]);
+    assert_eq!(v.arguments, 1 << 34);
+    assert!(v.cases > 100, "{}", v.cases);
+    let faults = faults_of_search(&all)
+        .into_iter()
+        .chain(faults_of_record(&r));
+    let faults: Vec<Fault> = faults.collect();
+    assert!(faults.len() >= 20, "{}", faults.len());
+    for Fault { name, record, says } in faults {
+        let mistakes = verified(&record, None).mistakes.join("; ");
+        assert!(mistakes.contains(says), "{name}: {mistakes}");
+    }
+}
+
+/// A line that was changed by hand is refused by its hash; one that was cut off is no mistake: it is done again.
+#[test]
+fn damaged_lines() {
+    let r = record(ElementaryFunction::Exp, 1.5, 1.5 + 2f64.powi(-24), 20);
     let mut text = serde_json::to_string(&r.header).unwrap() + "\n";
     text += &serde_json::to_string(&r.groups[0])
         .unwrap()
-        .replacen(" 26 ", " 27 ", 1);
+        .replacen(" 20 ", " 21 ", 1);
     assert!(CertificateRecord::parse(&(text.clone() + "\n")).is_err());
-    // A line that was cut off is no mistake: it is done again.
     assert_eq!(CertificateRecord::parse(&text).unwrap().groups.len(), 0);
 }
 
@@ -194,7 +353,7 @@ fn all_is_searched_again() {
     let r = record(ElementaryFunction::Log, 1.25, 1.25 + 2f64.powi(-25), 24);
     let cases: usize = r.groups.iter().map(|g| g.cases.len()).sum();
     assert!(cases > 2, "{cases}");
-    let v = verify(&r, u64::MAX, 1);
+    let v = verified(&r, None);
     assert_eq!(v.mistakes, [""; 0]);
     for at in [0, cases / 2, cases - 1] {
         let mut short = r.clone();
@@ -207,7 +366,7 @@ fn all_is_searched_again() {
             }
             before += g.cases.len();
         }
-        let found = verify(&short, u64::MAX, 1).mistakes;
+        let found = verified(&short, None).mistakes;
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("hard and not listed"), "{found:?}");
     }
@@ -241,7 +400,7 @@ fn uniform_pieces_are_proven() {
             40,
         ),
     ] {
-        let v = verify(&record(f, from, to, bits), 1, 1);
+        let v = verified(&record(f, from, to, bits), Some(1));
         assert_eq!(v.mistakes, [""; 0], "{}", f.name());
         assert!(v.uniform > 0, "{}", f.name());
     }
@@ -254,7 +413,7 @@ fn visited_pieces_are_searched_again() {
     let r = record(ElementaryFunction::Tan, from, from + 2f64.powi(-34), 10);
     let visited: u64 = r.groups.iter().filter_map(|g| g.methods.get("walk")).sum();
     assert_eq!(visited, 1 << 18);
-    let v = verify(&r, u64::MAX, 1);
+    let v = verified(&r, None);
     assert_eq!(v.mistakes, [""; 0]);
     assert_eq!(v.arguments >> 18, 1);
     let cases: usize = r.groups.iter().map(|g| g.cases.len()).sum();
@@ -262,7 +421,7 @@ fn visited_pieces_are_searched_again() {
     let short = changed(&r, |g| {
         g.cases.pop();
     });
-    let mistakes = verify(&short, u64::MAX, 1).mistakes;
+    let mistakes = verified(&short, None).mistakes;
     assert_eq!(mistakes.len(), r.groups.len(), "{mistakes:?}");
     assert!(mistakes[0].contains("hard and not listed"), "{mistakes:?}");
 }

@@ -1,8 +1,10 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
 mod libm;
+mod libraries;
 mod search;
 mod show;
 mod small;
+mod vectors;
 mod verify;
 
 pub use libm::read as read_list;
@@ -29,10 +31,12 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Check a certificate on another way: MPFR at single arguments, and the search anew on samples.
+    /// Check a certificate by an independent method: MPFR, and Lefevre's test on samples or on everything.
     Verify(verify::Args),
-    /// Check libdevice's f64 functions on hard cases, against MPFR: misroundings, and how far off.
+    /// Check f64 functions of libdevice or of shared libraries on hard cases, against MPFR: misroundings, and how far off.
     CheckLibm(libm::Args),
+    /// Write a list as test vectors of CORE-MATH or of LLVM's libc.
+    Vectors(vectors::Args),
 }
 
 #[derive(clap::Args)]
@@ -129,7 +133,7 @@ fn find(name: &str) -> Result<ElementaryFunction, Failure> {
         return Ok(f);
     }
     let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
-    names.extend(["verify", "check-libm"]);
+    names.extend(["verify", "check-libm", "vectors"]);
     let f = Failure::new(format!("there is no function {name}"));
     Err(match suggest::did_you_mean(&lower, names) {
         Some(help) => f.help(help),
@@ -144,7 +148,11 @@ fn find(name: &str) -> Result<ElementaryFunction, Failure> {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     match (&a.command, &a.search) {
         (Some(Command::Verify(v)), _) => verify::run(v, format, style),
+        (Some(Command::CheckLibm(c)), _) if !c.library.is_empty() => {
+            libraries::run(c, format, style)
+        }
         (Some(Command::CheckLibm(c)), _) => libm::run(c, format, style),
+        (Some(Command::Vectors(v)), _) => vectors::run(v),
         (None, Some(s)) if s.number.name == "binary64" => search::run(s, format, style),
         (None, Some(s)) => small::run(s, format, style),
         (None, None) => Err(Failure::new("no function is given").help("kerf hardround --help")),

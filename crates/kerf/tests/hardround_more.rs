@@ -130,3 +130,176 @@ fn a_full_disk() {
     assert_eq!(said.code, Some(2), "{}", said.out);
     assert!(said.err.contains("/dev/full"), "{}", said.err);
 }
+
+/// Several libraries on the same cases: C's math library in every rounding mode, CUDA's to nearest.
+#[test]
+fn libraries_in_one_table() {
+    let f = Folder::new();
+    let list = f.path("a.wc");
+    let name = list.to_str().expect("a name");
+    hardround(&[&SEARCH[..], &["--out", name]].concat()).succeeds();
+    let both = ["--library", "libm.so.6", "--library", "libdevice"];
+    let said = hardround(
+        &[
+            &["check-libm", "--list", name, "--format", "json"][..],
+            &both,
+        ]
+        .concat(),
+    );
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let v: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(v["schema"], "kerf.check-libraries/1");
+    let (c, cuda) = (&v["functions"][0], &v["functions"][1]);
+    assert_eq!(
+        (&c["library"], &c["function"]),
+        (&"libm.so.6".into(), &"exp".into())
+    );
+    for mode in ["nearest", "toward_zero", "upward", "downward"] {
+        let wrong = c["misrounded"][mode].as_u64().expect("a number");
+        assert!(wrong <= c["arguments"].as_u64().expect("a number"), "{c}");
+    }
+    assert!(c["worst_ulp"].as_f64().expect("a number") < 2.0, "{c}");
+    assert_eq!(cuda["library"], "libdevice");
+    assert!(cuda["misrounded"]["nearest"].as_u64() > Some(0), "{cuda}");
+    assert!(cuda["misrounded"]["upward"].is_null(), "{cuda}");
+    // What is not correctly rounded can be asked to be; the root is, in every mode.
+    let required = ["--require-correct", "nearest", "--library", "libdevice"];
+    let said = hardround(&[&["check-libm", "--list", name][..], &required].concat());
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    let required = ["--require-correct", "all", "--library", "libm.so.6"];
+    let said = hardround(&[&["check-libm", "sqrt", "--list", name][..], &required].concat());
+    assert_eq!(said.code, Some(0), "{}", said.out);
+}
+
+#[test]
+fn libraries_that_are_none() {
+    let f = Folder::new();
+    let text = f.file("lib.so", "not a library");
+    let path = text.to_str().expect("a name");
+    let list = f.file("a.wc", "# exp in binary64\n0x1p-1\n");
+    let list = list.to_str().expect("a name");
+    for (library, words) in [
+        (path, path),
+        ("libnothing_of_the_kind.so.1", "libnothing_of_the_kind"),
+        ("libm.so.6:cr_%", "no function"),
+        ("libm.so.6:cr_", "%"),
+    ] {
+        let said = hardround(&["check-libm", "--list", list, "--library", library]);
+        assert_eq!(said.code, Some(2), "{library}: {}", said.out);
+        assert!(said.err.contains(words), "{library}: {}", said.err);
+    }
+    let said = hardround(&[
+        "check-libm",
+        "rsqrt",
+        "--list",
+        list,
+        "--library",
+        "libm.so.6",
+    ]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("no function rsqrt"), "{}", said.err);
+}
+
+/// A list as the test vectors of others, and back.
+#[test]
+fn test_vectors_of_a_list() {
+    let f = Folder::new();
+    let list = f.file("a.wc", "# exp in binary64, [1, 2)\n0x1.8p+0\n-0x1.2p-3\n");
+    let path = list.to_str().expect("a name");
+    let out = f.path("exp.wc");
+    let name = out.to_str().expect("a name");
+    hardround(&["vectors", path, "--for", "core-math", "--out", name]).succeeds();
+    let text = std::fs::read_to_string(&out).expect("written");
+    assert!(text.ends_with("\n0x1.8p+0\n-0x1.2p-3\n"), "{text}");
+    let said = hardround(&["vectors", path, "--for", "llvm-libc"]);
+    said.succeeds();
+    assert!(
+        said.out.contains("mpfr::Operation::Exp, x,"),
+        "{}",
+        said.out
+    );
+    let other = hardround(&["vectors", path, "--for", "llvm-libc", "--function", "erfc"]);
+    assert_eq!(other.code, Some(2));
+    assert!(other.err.contains("no erfc"), "{}", other.err);
+    let plain = f.file("b.wc", "0x1.8p+0\n");
+    let path = plain.to_str().expect("a name");
+    let said = hardround(&["vectors", path, "--for", "core-math"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("--function"), "{}", said.err);
+}
+
+/// The list beside a certificate: as it was written, with a line less, and with one more.
+#[test]
+fn a_changed_list_is_found() {
+    let f = Folder::new();
+    let list = f.path("a.wc");
+    let name = list.to_str().expect("a name");
+    let search = [
+        "exp",
+        "--from",
+        "1",
+        "--to",
+        "0x1.000004p+0",
+        "--bits",
+        "24",
+        "--out",
+        name,
+    ];
+    hardround(&search).succeeds();
+    let cert = f.path("a.wc.cert");
+    let cert = cert.to_str().expect("a name");
+    let verify = || hardround(&["verify", "--all", "--list", name, cert]);
+    let said = verify();
+    said.succeeds();
+    assert!(said.out.contains("1073741824 arguments"), "{}", said.out);
+    let text = std::fs::read_to_string(&list).expect("a list");
+    let lines: Vec<&str> = text.lines().collect();
+    let less = lines[..lines.len() - 1].join("\n") + "\n";
+    let more = text.clone() + "0x1.0000003p+0\n";
+    for (changed, words) in [(less, "is not in"), (more, "not in the certificate")] {
+        std::fs::write(&list, changed).expect("written");
+        let said = verify();
+        assert_eq!(said.code, Some(1), "{}", said.out);
+        assert!(said.out.contains(words), "{}", said.out);
+    }
+}
+
+/// The worst cases by binade and rounding mode are in the JSON of every search.
+#[test]
+fn worst_cases_by_binade() {
+    let said = hardround(&[
+        "exp",
+        "--from",
+        "0x1.fffffcp-1",
+        "--to",
+        "0x1.000004p+0",
+        "--bits",
+        "20",
+        "--format",
+        "json",
+    ]);
+    said.succeeds();
+    let v: Value = serde_json::from_str(&said.out).expect("JSON");
+    let worst = v["worst"].as_array().expect("a table");
+    let names: Vec<&Value> = worst.iter().map(|b| &b["binade"]).collect();
+    assert_eq!(names, ["2^-1", "2^0"]);
+    let cases = v["cases"].as_array().expect("cases");
+    let k = |c: &Value| c["k"].as_u64().expect("a number");
+    let worst_of = |binade: &str, nearest: bool| {
+        let inside = |c: &&Value| {
+            let x = c["x"].as_str().expect("text");
+            x.ends_with("p-1") == (binade == "2^-1") && (c["round_bit"] != c["repeated"]) == nearest
+        };
+        cases.iter().filter(inside).map(k).max()
+    };
+    for b in worst {
+        let binade = b["binade"].as_str().expect("text");
+        assert_eq!(Some(k(&b["nearest"])), worst_of(binade, true), "{b}");
+        assert_eq!(Some(k(&b["directed"])), worst_of(binade, false), "{b}");
+    }
+    let sum: u64 = worst
+        .iter()
+        .map(|b| b["cases"].as_u64().expect("a number"))
+        .sum();
+    assert_eq!(sum, cases.len() as u64);
+}

@@ -37,17 +37,33 @@ const SHOWN: usize = 3;
 #[derive(clap::Args)]
 pub struct Args {
     /// Functions: exp, log, x^3, ...; all by default, or the list's.
-    functions: Vec<String>,
+    pub functions: Vec<String>,
+    /// A library to check: a shared object with the names of C, such as libm.so.6, with a pattern of its symbols where they
+    /// differ (./libcore.so:cr_%), or libdevice. May be repeated: one table. By default libdevice alone, in detail.
+    #[arg(long, value_name = "LIBRARY[:PATTERN]")]
+    pub library: Vec<String>,
+    /// With --library: exit code 1 where a result is misrounded to nearest, or in any rounding mode.
+    #[arg(long, value_name = "MODES", requires = "library")]
+    pub require_correct: Option<RequiredModes>,
     /// Arguments to check: a list of kerf hardround (.csv, .json, text) or of CORE-MATH (.wc). Without one, hard
     /// cases are searched for in some stretches of each function's domain.
     #[arg(long, value_name = "FILE")]
-    list: Option<PathBuf>,
+    pub list: Option<PathBuf>,
     /// Where the functions run: lowered for the CPU, or on a GPU.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     gpu: i32,
+}
+
+/// Rounding modes in which results have to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum RequiredModes {
+    /// To nearest.
+    Nearest,
+    /// In all modes that were checked.
+    All,
 }
 
 /// What became of a function.
@@ -72,23 +88,7 @@ impl Checked {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let list = a.list.as_deref().map(read).transpose()?;
     let functions = functions(a, list.as_ref())?;
-    let arch = match a.device {
-        DeviceArg::Cuda => format!("sm_{}", CudaExecutor::capability(a.gpu)?),
-        DeviceArg::Cpu => "sm_90".to_owned(),
-    };
-    let libdevice = library(&arch)?;
-    let module = libm::program(&functions, &libdevice, &arch)?;
-    let mut exec: Box<dyn Executor> = match a.device {
-        DeviceArg::Cpu => Box::new(CpuExecutor::new(&module, CpuOptions::default())?),
-        DeviceArg::Cuda => {
-            let ptx =
-                kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
-            let mut kernels: Vec<String> = functions.iter().map(|f| libm::kernel(*f)).collect();
-            kernels.sort();
-            kernels.dedup();
-            Box::new(CudaExecutor::new(&ptx, &kernels, a.gpu)?)
-        }
-    };
+    let mut exec = executor(a, &functions)?;
     let device = exec.device().name;
     let mut all = Vec::new();
     for f in functions {
@@ -110,6 +110,28 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Format::Human => human(&all, &device, style),
     })?;
     Ok(i32::from(!good))
+}
+
+/// An executor that has libdevice's functions loaded.
+pub fn executor(a: &Args, functions: &[ElementaryFunction]) -> Result<Box<dyn Executor>, Failure> {
+    let arch = match a.device {
+        DeviceArg::Cuda => format!("sm_{}", CudaExecutor::capability(a.gpu)?),
+        DeviceArg::Cpu => "sm_90".to_owned(),
+    };
+    let libdevice = library(&arch)?;
+    let module = libm::program(functions, &libdevice, &arch)?;
+    let exec: Box<dyn Executor> = match a.device {
+        DeviceArg::Cpu => Box::new(CpuExecutor::new(&module, CpuOptions::default())?),
+        DeviceArg::Cuda => {
+            let ptx =
+                kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
+            let mut kernels: Vec<String> = functions.iter().map(|f| libm::kernel(*f)).collect();
+            kernels.sort();
+            kernels.dedup();
+            Box::new(CudaExecutor::new(&ptx, &kernels, a.gpu)?)
+        }
+    };
+    Ok(exec)
 }
 
 /// Reads a list of arguments.
@@ -162,7 +184,7 @@ fn library(arch: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// Hard cases of some stretches of the domain.
-fn generate(f: ElementaryFunction) -> Vec<f64> {
+pub fn generate(f: ElementaryFunction) -> Vec<f64> {
     let query = Query {
         function: f,
         format: BINARY64,
@@ -249,7 +271,7 @@ fn judged(f: ElementaryFunction, arguments: &[f64], results: &[f64]) -> Checked 
 }
 
 /// Applies `f` on all cores, in order.
-fn parallel<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn parallel<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let size = all.len().div_ceil(cores).max(1);
     let parts: Vec<Mutex<Vec<R>>> = all.chunks(size).map(|_| Mutex::default()).collect();
@@ -268,7 +290,7 @@ fn parallel<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
         .collect()
 }
 
-fn ulps(x: f64) -> String {
+pub fn ulps(x: f64) -> String {
     if x.is_finite() {
         format!("{x:.6}")
     } else {

@@ -8,7 +8,7 @@ use kerf_hardround::finished::{FinishedUnits, TRIVIAL};
 use kerf_hardround::format::{hex, parse};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{expected, words};
-use std::collections::BTreeMap;
+use kerf_hardround::worst_cases::{BinadeWorst, worst_by_binade};
 use std::path::Path;
 
 /// A finished search.
@@ -102,43 +102,24 @@ fn row(w: &Written) -> [String; 6] {
 
 const HEAD: [&str; 6] = ["x", "k", "round bit", "repeated", "sign", "binade"];
 
-const WORST_HEAD: [&str; 5] = ["x from", "to nearest", "k", "directed", "k"];
+const WORST_HEAD: [&str; 6] = [
+    "binade",
+    "cases",
+    "to nearest",
+    "k",
+    "toward 0, up, down",
+    "k",
+];
 
-/// The worst cases of a binade of arguments: to nearest, and for the directed rounding modes.
-type WorstCases<'a> = [Option<&'a Written>; 2];
-
-/// The worst cases by binade of the argument, in order. Rounding to nearest is hard next to the middle of two numbers, where the
-/// round bit differs from those that follow; directed rounding next to a number.
-fn worst<'a>(cases: &[&'a Written]) -> Vec<((bool, i32), WorstCases<'a>)> {
-    let mut all: BTreeMap<(bool, i32), WorstCases> = BTreeMap::new();
-    for &w in cases {
-        let Some(x) = parse(&w.x).filter(|x| *x != 0.0) else {
-            continue;
-        };
-        let exponent = (x.abs().to_bits() >> 52) as i32 - 1023;
-        let place = &mut all.entry((x < 0.0, exponent)).or_default();
-        let place = &mut place[usize::from(w.round_bit == w.repeated)];
-        if place.is_none_or(|there| there.k < w.k) {
-            *place = Some(w);
-        }
-    }
-    all.into_iter().collect()
-}
-
-fn worst_rows(cases: &[&Written]) -> Vec<Vec<String>> {
-    let row = |((negative, e), found): ((bool, i32), WorstCases)| {
-        let sign = if negative { "-" } else { "" };
-        let cells = found.into_iter().flat_map(|w| match w {
+fn worst_row(b: &BinadeWorst) -> Vec<String> {
+    let mut cells = vec![b.binade.clone(), b.cases.to_string()];
+    for w in [&b.nearest, &b.directed] {
+        cells.extend(match w {
             Some(w) => [w.x.clone(), w.k.to_string()],
             None => ["".into(), "".into()],
         });
-        let first = match e {
-            -1023 => "subnormal".into(),
-            e => format!("{sign}2^{e}"),
-        };
-        std::iter::once(first).chain(cells).collect()
-    };
-    worst(cases).into_iter().map(row).collect()
+    }
+    cells
 }
 
 /// For people.
@@ -151,7 +132,9 @@ pub fn human(s: &Summary, style: Style) -> String {
     };
     match s.range {
         Some(_) => cases.iter().for_each(|w| t.row(row(w).to_vec())),
-        None => worst_rows(&cases).into_iter().for_each(|r| t.row(r)),
+        None => worst_by_binade(cases.iter().copied())
+            .iter()
+            .for_each(|b| t.row(worst_row(b))),
     }
     if !cases.is_empty() {
         out += &t.render(style);
@@ -225,6 +208,7 @@ pub fn json(s: &Summary) -> serde_json::Value {
         "exact_first": first,
         "zero_in_range": s.zero,
         "trivial": trivial,
+        "worst": worst_by_binade(s.cases()),
         "cases": s.cases(),
     })
 }
