@@ -208,8 +208,7 @@ impl Block {
         let (ulp, fifth) = enclosure(q, &grid)?;
         // |t (t - h) ... (t - 4h)| <= 4! h^5 / 4.
         let error = fifth * (h as f64).powi(DEGREE as i32 + 1) * 6.0 * (1.0 + 1e-9);
-        // NaN is too much.
-        if !(error <= LARGEST_ERROR.max(q.eps() / 16.0)) {
+        if error.is_nan() || error > LARGEST_ERROR.max(q.eps() / 16.0) {
             return None;
         }
         let mut values = Vec::new();
