@@ -11,7 +11,7 @@ comma := ,
 DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test features bench clean
+.PHONY: help setup setup-dev setup-cuda demo release test features bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
@@ -22,10 +22,19 @@ setup: ## install what is missing: LLVM 22, a C++ compiler, the CUDA headers
 setup-dev:
 	@scripts/setup.sh --dev
 
-demo: setup ## build Kerf and tune the Black-Scholes example to an error of 1e-5, without a GPU
-	cargo build --release --locked
+setup-cuda:
+	@scripts/setup.sh --cuda
+
+# The program of `make release`, or of an unpacked archive, where there is one.
+RELEASED := $(wildcard dist/kerf-x86_64-linux/bin/kerf)
+
+demo: $(if $(RELEASED),setup-cuda,setup) ## tune the Black-Scholes example to an error of 1e-5 without a GPU; builds Kerf unless dist/ has a release
+	$(if $(RELEASED),,cargo build --release --locked)
 	rm -rf $(TARGET_DIR)/demo
-	$(TARGET_DIR)/release/kerf tune examples/black_scholes/black_scholes.toml --tolerance 1e-5 --out $(TARGET_DIR)/demo
+	$(or $(RELEASED),$(TARGET_DIR)/release/kerf) tune examples/black_scholes/black_scholes.toml --tolerance 1e-5 --out $(TARGET_DIR)/demo
+
+release: setup-dev ## build the wheel and the archive that need no compiler, for glibc 2.31 and later, into dist/
+	scripts/release.py
 
 test: setup-dev ## check the formatting, the lints, the tests, the documentation and the Python package
 	cargo fmt --all --check

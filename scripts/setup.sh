@@ -2,7 +2,9 @@
 # Installs what Kerf needs to build and run, and nothing that is already there.
 #
 #   scripts/setup.sh         for `make demo`
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy, for `make test`
+#   scripts/setup.sh --cuda  only CUDA's headers, libdevice and ptxas, for a program that is installed already
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium, clang's static libraries and, in .kerf/python, numpy, for `make test`
+#                            and `make release`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
 # Exit status: 0 ready, 2 something is missing and the message says what to do.
@@ -349,13 +351,30 @@ setup_python() {
   echo "$want" >"$into/want"
 }
 
+# --- clang's static libraries, for the program with clang inside ----------------------------------
+
+setup_release() {
+  local own=${LLVM_SYS_221_PREFIX:-}
+  if [[ -n $own && -f $own/lib/libclangFrontend.a ]]; then
+    say "clang's libraries: $own"
+    return
+  fi
+  apt_install "libclang-$LLVM-dev"
+  say "clang's libraries: present"
+}
+
 # --------------------------------------------------------------------------------------------------
 
 dev=no
 case ${1:-} in
   '') ;;
   --dev) dev=yes ;;
-  *) die "unknown argument '$1'" "usage: scripts/setup.sh [--dev]" ;;
+  --cuda)
+    setup_cuda
+    say "ready"
+    exit 0
+    ;;
+  *) die "unknown argument '$1'" "usage: scripts/setup.sh [--dev | --cuda]" ;;
 esac
 check_rust
 setup_packages
@@ -364,5 +383,6 @@ if [[ $dev == yes ]]; then
   check_rust_dev
   setup_browser
   setup_python
+  setup_release
 fi
 say "ready"

@@ -10,7 +10,9 @@ PY=$PWD/.kerf/python/bin/python
 rm -rf "$TARGET/wheels"
 mkdir -p "$TARGET/wheels/program"
 strip -o "$TARGET/wheels/program/kerf" "$TARGET/debug/kerf"
-wheel=$(scripts/wheel.py "$TARGET/wheels/program/kerf" --out "$TARGET/wheels")
+wheel=$(scripts/wheel.py "$TARGET/wheels/program/kerf" --out "$TARGET/wheels" --fast)
+# By its former name the package may still be there.
+"$PY" -m pip uninstall --quiet --disable-pip-version-check --yes kerf 2>/dev/null
 "$PY" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
 rm -rf "$TARGET/wheels/program"
 

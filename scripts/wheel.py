@@ -3,8 +3,9 @@
 
     scripts/wheel.py [KERF] [--out DIR]     KERF: target/release/kerf by default; DIR: dist
 
-`pip install ./python` lets maturin build the program and the wheel. This puts the same files together without building
-anything, which the tests need: they have a program, and maturin would compile it a second time with other features.
+KERF is a program, or the folder that scripts/package.py makes: with it the wheel needs no compiler on the machine. The wheel's
+platform is what its files ask for: manylinux of the newest glibc function, or this machine alone where they are linked
+with libraries that no other machine has to have. `pip install ./python` lets maturin build a program without clang.
 """
 
 import argparse
@@ -12,11 +13,64 @@ import base64
 import hashlib
 import os
 import re
+import subprocess
 import sys
 import tomllib
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+# Libraries that every machine of a manylinux tag has.
+EVERYWHERE = {
+    "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1", "libutil.so.1",
+}  # fmt: skip
+
+# Put into the environment's folder of programs; pip writes the interpreter into its first line. The package is not imported,
+# which would take longer than most commands.
+SCRIPT = """#!python
+import importlib.util
+import os
+import sys
+
+package = os.path.dirname(importlib.util.find_spec("kerf").origin)
+program = os.path.join(package, "_install", "bin", "kerf")
+try:
+    os.execv(program, [sys.argv[0], *sys.argv[1:]])
+except OSError as e:
+    sys.exit(f"error: could not run {program}: {e.strerror}\\nhelp: install kerf-gpu again")
+"""
+
+
+def platform(paths):
+    """The platform tag of files: the libraries that they need, and the newest version of a function of glibc's."""
+    newest = (2, 17)
+    for path in paths:
+        text = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
+        if set(re.findall(r"NEEDED\s+(\S+)", text)) - EVERYWHERE:
+            return "linux_x86_64"
+        found = re.findall(r"GLIBC_(\d+)\.(\d+)", text)
+        newest = max([newest, *((int(a), int(b)) for a, b in found)])
+    return f"manylinux_{newest[0]}_{newest[1]}_x86_64"
+
+
+def installed_files(kerf):
+    """Files below kerf/_install in the wheel: name, source, mode."""
+    if os.path.isfile(kerf):
+        return [("bin/kerf", kerf, 0o755)]
+    found = []
+    for folder, _, names in os.walk(kerf):
+        for name in names:
+            path = os.path.join(folder, name)
+            inside = os.path.relpath(path, kerf)
+            found.append((inside, path, 0o755 if inside.startswith("bin/") else 0o644))
+    return sorted(found)
+
+
+def extras(project):
+    for extra, needed in project.get("optional-dependencies", {}).items():
+        yield f"Provides-Extra: {extra}"
+        yield from (f'Requires-Dist: {d} ; extra == "{extra}"' for d in needed)
 
 
 def metadata(project, version):
@@ -28,6 +82,7 @@ def metadata(project, version):
         f"License: {project['license']['text']}",
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {d}" for d in project["dependencies"]),
+        *extras(project),
         *(f"Classifier: {c}" for c in project["classifiers"]),
         "Description-Content-Type: text/markdown",
         "",
@@ -40,33 +95,39 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("kerf", nargs="?", default=os.path.join(ROOT, "target/release/kerf"))
     a.add_argument("--out", default="dist")
+    a.add_argument("--fast", action="store_true", help="compress little")
     a = a.parse_args()
-    if not os.path.isfile(a.kerf):
+    if not os.path.exists(a.kerf):
         sys.exit(f"error: {a.kerf} is not there\nhelp: cargo build --release, or name the program")
     with open(os.path.join(ROOT, "python/pyproject.toml"), "rb") as f:
         project = tomllib.load(f)["project"]
     with open(os.path.join(ROOT, "Cargo.toml"), encoding="utf-8") as f:
         version = re.search(r'^version = "(.*)"$', f.read(), re.M).group(1)
-    stem = f"{project['name']}-{version}"
+    stem = f"{project['name'].replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     package = os.path.join(ROOT, "python/src/kerf")
     files = [(f"kerf/{n}", os.path.join(package, n), 0o644) for n in sorted(os.listdir(package)) if n.endswith(".py")]
-    files.append((f"{stem}.data/scripts/kerf", a.kerf, 0o755))
+    installed = installed_files(a.kerf)
+    files += [(f"kerf/_install/{name}", source, mode) for name, source, mode in installed]
+    programs = [source for name, source, _ in installed if name.startswith(("bin/", "lib/"))]
+    tag = f"py3-none-{platform(programs)}"
     texts = {
+        f"{stem}.data/scripts/kerf": SCRIPT,
         f"{info}/METADATA": metadata(project, version),
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: kerf\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: kerf\nRoot-Is-Purelib: false\nTag: {tag}\n",
     }
     os.makedirs(a.out, exist_ok=True)
-    path = os.path.join(a.out, f"{stem}-py3-none-linux_x86_64.whl")
+    path = os.path.join(a.out, f"{stem}-{tag}.whl")
     record = []
-    # Little compression: the program is large, and the wheel goes nowhere far.
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+    # The program is large, and a wheel of the tests goes nowhere far.
+    level = 1 if a.fast else 9
+    with zipfile.ZipFile(path, "w") as z:
 
         def put(name, data, mode=0o644):
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.external_attr = (0o100000 | mode) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
-            z.writestr(entry, data)
+            z.writestr(entry, data, compresslevel=level)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(data)}")
 
@@ -74,7 +135,7 @@ def main():
             with open(source, "rb") as f:
                 put(name, f.read(), mode)
         for name, text in texts.items():
-            put(name, text.encode())
+            put(name, text.encode(), 0o755 if name.endswith("/scripts/kerf") else 0o644)
         record.append(f"{info}/RECORD,,")
         z.writestr(zipfile.ZipInfo(f"{info}/RECORD", (1980, 1, 1, 0, 0, 0)), "\n".join(record) + "\n")
     print(path)

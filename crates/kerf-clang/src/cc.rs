@@ -9,12 +9,13 @@ mod archives;
 mod link;
 pub mod options;
 
+use crate::clang_program::ClangProgram;
 use crate::compile::{self, CompileError, Toolchain};
 use crate::headers;
 use advice::{DRIVER, advice};
 use options::{CcOptions, Goal, InputKind, Item};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// Why an application was not built.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +77,7 @@ struct OpenMp {
 /// A build.
 struct Build<'a> {
     tools: &'a Toolchain,
-    clang: PathBuf,
+    clang: ClangProgram,
     cuda: PathBuf,
     runtime: Option<&'a Path>,
     o: CcOptions,
@@ -126,19 +127,17 @@ fn io(path: &Path) -> impl Fn(std::io::Error) -> CcError {
 impl Build<'_> {
     fn clang(&mut self, args: &[String]) -> Result<Output, CcError> {
         if self.o.verbose {
-            let line = [vec![self.clang.display().to_string()], args.to_vec()].concat();
+            let program = vec![self.clang.path.display().to_string()];
+            let line = [program, self.clang.leading_args.clone(), args.to_vec()].concat();
             self.told.messages.push_str(&line.join(" "));
             self.told.messages.push('\n');
         }
-        Command::new(&self.clang)
-            .args(args)
-            .output()
-            .map_err(|why| {
-                CcError::Device(CompileError::Tool {
-                    tool: self.clang.display().to_string(),
-                    why,
-                })
+        self.clang.command().args(args).output().map_err(|why| {
+            CcError::Device(CompileError::Tool {
+                tool: self.clang.path.display().to_string(),
+                why,
             })
+        })
     }
 
     /// Folders of headers that Kerf brings. The host's OpenMP is of no use to device code: its header
@@ -203,6 +202,8 @@ impl Build<'_> {
     fn device(&mut self, source: &Path, arch: &str, id: &str) -> Result<PathBuf, CcError> {
         let mut tools = self.tools.clone();
         tools.arch = arch.to_owned();
+        // Types that both sides share have to have one layout.
+        tools.clang = Some(self.clang.with_machine_headers());
         let mut flags = self.o.common.clone();
         if !flags.iter().any(|f| f.starts_with("-std=")) {
             flags.push("-std=c++17".into());
@@ -381,7 +382,11 @@ impl Build<'_> {
         self.on_source(source, &a)?;
         let assembly = std::fs::read_to_string(&text).map_err(io(&text))?;
         std::fs::write(&text, one_registration(&assembly)).map_err(io(&text))?;
-        let args = ["-c", "-x", "assembler"].map(String::from).to_vec();
+        let mut args = ["-c", "-x", "assembler"].map(String::from).to_vec();
+        if self.clang.is_embedded() {
+            // clang's own assembler is not in its libraries.
+            args.push("-fno-integrated-as".into());
+        }
         let args = [
             args,
             vec![

@@ -6,9 +6,9 @@ mod chevrons;
 pub mod defines;
 pub mod unsupported;
 
+use crate::clang_program::ClangProgram;
 use crate::headers;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use unsupported::UnsupportedUse;
 
 /// What a module is prepared for.
@@ -26,7 +26,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, Default)]
 pub struct Toolchain {
     /// clang 22, if there is one.
-    pub clang: Option<PathBuf>,
+    pub clang: Option<ClangProgram>,
     /// A CUDA installation, or the folder laid out like one.
     pub cuda: Option<PathBuf>,
     /// libdevice.10.bc.
@@ -341,8 +341,11 @@ pub fn compile(
     };
     std::fs::write(&before, format!("{text}{late}")).map_err(written)?;
     let clang_on = |overlay: Option<&Path>| {
-        let mut cmd = Command::new(clang);
+        let mut cmd = clang.command();
         cmd.args(clang_args(language, &cuda, &tools.arch, &[]));
+        if language == Language::Cuda {
+            cmd.args(clang.device_args());
+        }
         // Before the user's own, which may want the macros.
         cmd.arg("-include").arg(&before);
         cmd.args(&early);
@@ -352,7 +355,7 @@ pub fn compile(
         cmd.arg("-MD").arg("-MF").arg(&deps);
         cmd.arg("-o").arg(&out).arg(source);
         cmd.output().map_err(|why| CompileError::Tool {
-            tool: clang.display().to_string(),
+            tool: clang.path.display().to_string(),
             why,
         })
     };
@@ -371,7 +374,7 @@ pub fn compile(
         return Err(rejected(source, messages));
     }
     let bitcode = std::fs::read(&out).map_err(|why| CompileError::Tool {
-        tool: clang.display().to_string(),
+        tool: clang.path.display().to_string(),
         why,
     })?;
     // In full: who looks whether they have changed may be in another folder.
@@ -424,6 +427,9 @@ pub fn syntax_args(
     let made = ["-c", "-emit-llvm"];
     let mut args = clang_args(language, &cuda, &tools.arch, &[]);
     args.retain(|a| !made.contains(&a.as_str()));
+    if language == Language::Cuda {
+        args.extend(tools.clang.iter().flat_map(ClangProgram::device_args));
+    }
     args.extend(["-include".to_owned(), before.display().to_string()]);
     args.extend(early);
     if (language == Language::Cuda || own.is_some())

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod cc;
+pub mod clang_program;
 pub mod compile;
 mod digest;
 pub mod headers;

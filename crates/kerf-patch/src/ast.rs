@@ -10,7 +10,7 @@ use crate::PatchError;
 use kerf_clang::compile::{self, Language, Toolchain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Where a token is, in the file that the user sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,9 +175,14 @@ pub fn is_system(p: &Path, tools: &Toolchain) -> bool {
     let cuda = tools.cuda.as_ref().is_some_and(|c| {
         p.starts_with(c) || std::fs::canonicalize(c).is_ok_and(|c| p.starts_with(c))
     });
+    let brought_by_clang = tools.clang.as_ref().is_some_and(|c| c.has_header(p));
     let brought = tools.cache.as_ref().is_some_and(|c| p.starts_with(c));
     let own = p.components().any(|c| c.as_os_str() == "clang");
-    system || cuda || brought || (own && p.components().any(|c| c.as_os_str() == "lib"))
+    system
+        || cuda
+        || brought
+        || brought_by_clang
+        || (own && p.components().any(|c| c.as_os_str() == "lib"))
 }
 
 /// Asks clang for the tree of a source. `folder` is what relative paths are of.
@@ -195,14 +200,15 @@ pub fn parse(
     let dir = tempfile::tempdir().map_err(|e| failed(e.to_string()))?;
     let args = compile::syntax_args(tools, language, dir.path(), source, flags)
         .map_err(|e| failed(e.to_string()))?;
-    let mut child = Command::new(clang)
+    let mut child = clang
+        .command()
         .args(args)
         .args(["-fsyntax-only", "-Xclang", "-ast-dump=json"])
         .arg(source)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| failed(format!("could not run {}: {e}", clang.display())))?;
+        .map_err(|e| failed(format!("could not run {}: {e}", clang.path.display())))?;
     let own = dir.path().to_owned();
     let is_users = |p: &Path| p.is_absolute() && !p.starts_with(&own) && !is_system(p, tools);
     let ast = match child.stdout.take() {

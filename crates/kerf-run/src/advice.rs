@@ -9,7 +9,7 @@ pub fn advice(error: &CompileError) -> &'static str {
             "install clang 22 (apt-get install clang-22), or set KERF_CLANG to it; or give Kerf the .bc file of a bundle"
         }
         CompileError::NoCuda { .. } => {
-            "run scripts/setup.sh (make setup), or set KERF_CUDA to a CUDA toolkit"
+            "install NVIDIA's wheels beside Kerf's (pip install kerf-gpu brings them), run scripts/setup.sh in a clone, or set KERF_CUDA to a CUDA toolkit"
         }
         CompileError::UnknownKind { .. } => {
             "give a CUDA (.cu), OpenCL (.cl), PTX (.ptx) or LLVM (.ll, .bc) file"

@@ -48,6 +48,7 @@ pub use sweep::{
 };
 
 use crate::other_launches::OtherLaunches;
+use kerf_clang::clang_program::ClangProgram;
 use kerf_clang::compile::Purpose;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::cpu::SanitizeOptions;
@@ -145,7 +146,7 @@ pub struct Job {
     /// Folder for outputs as .npy.
     pub save: Option<PathBuf>,
     /// clang.
-    pub clang: Option<PathBuf>,
+    pub clang: Option<ClangProgram>,
     /// CUDA folder.
     pub cuda: Option<PathBuf>,
     /// libdevice.

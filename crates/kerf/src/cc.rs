@@ -17,8 +17,10 @@ pub fn runtime() -> Option<PathBuf> {
         .ok()
         .and_then(|p| std::fs::canonicalize(p).ok())?;
     let dir = exe.parent()?;
-    ["libkerfrt.so", "deps/libkerfrt.so", "../libkerfrt.so"]
+    let places = ["libkerfrt.so", "deps/libkerfrt.so", "../libkerfrt.so"];
+    places
         .iter()
+        .chain(&["../lib/libkerfrt.so"])
         .map(|n| dir.join(n))
         .filter_map(|p| Some((std::fs::metadata(&p).ok()?.modified().ok()?, p)))
         .max()
@@ -45,6 +47,12 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
     if args.iter().any(|a| a == "-print-libdir") {
         say(&format!("{}\n", libraries::folder(&tools)?.display()))?;
         return Ok(0);
+    }
+    if toolchain::find_tool("g++", &tools).is_none() {
+        return Err(Failure::new(
+            "kerf cc needs the machine's g++, whose headers, libraries and linker host code is built with; it is not in PATH",
+        )
+        .help("apt-get install g++; kernels by themselves (kerf run, kerf tune) need none"));
     }
     if args.iter().any(|a| a == "-v" || a == "--verbose") {
         libraries::describe(&tools, args);

@@ -1,7 +1,8 @@
 //! `kerf doctor`: each part, found or missing, with the command that mends it.
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
-use crate::toolchain::{find_tool, version_of};
+use crate::toolchain::{find_tool, is_known_libdevice, version_of, version_of_clang};
+use kerf_clang::clang_program::ClangProgram;
 use kerf_clang::compile::Toolchain;
 use serde::Serialize;
 
@@ -14,6 +15,26 @@ struct Part {
     detail: String,
     for_what: &'static str,
     mend: Option<&'static str>,
+}
+
+/// Where a clang is.
+fn described(clang: &ClangProgram) -> String {
+    let path = clang.path.display();
+    match clang.is_embedded() {
+        true => format!("in {path}"),
+        false => path.to_string(),
+    }
+}
+
+/// Where libdevice is, and whether it is another than the one that Kerf's bits are those of.
+fn libdevice_detail(path: &std::path::Path) -> String {
+    let shown = path.display();
+    match is_known_libdevice(path) {
+        true => shown.to_string(),
+        false => format!(
+            "{shown}; not that of CUDA 12.9, so that math functions may differ in their last bits"
+        ),
+    }
 }
 
 fn parts(tools: &Toolchain) -> Vec<Part> {
@@ -33,7 +54,7 @@ fn parts(tools: &Toolchain) -> Vec<Part> {
     let clang = tools
         .clang
         .as_ref()
-        .and_then(|p| version_of(p, "--version").map(|v| format!("{v} ({})", p.display())));
+        .and_then(|c| version_of_clang(c).map(|v| format!("{v} ({})", described(c))));
     put(
         "clang",
         true,
@@ -51,9 +72,16 @@ fn parts(tools: &Toolchain) -> Vec<Part> {
     put(
         "libdevice",
         true,
-        path(tools.libdevice.as_ref()),
+        tools.libdevice.as_ref().map(|p| libdevice_detail(p)),
         "math functions",
         setup,
+    );
+    put(
+        "g++",
+        false,
+        find_tool("g++", tools).and_then(|p| version_of(&p, "--version")),
+        "host code of applications (kerf cc)",
+        "apt-get install g++",
     );
     let ptxas = find_tool("ptxas", tools);
     let ptxas = ptxas

@@ -11,11 +11,13 @@ mod guard;
 mod hardround;
 mod init;
 mod inspect;
+mod installation;
 mod judge;
 mod keep;
 mod launch_table;
 mod measure;
 mod notes;
+mod nvidia_wheels;
 mod output;
 mod parse;
 mod patch;
@@ -232,6 +234,9 @@ fn as_compiler(words: &[String]) -> Option<&[String]> {
 }
 
 fn main() {
+    if let Some(code) = installation::as_clang() {
+        std::process::exit(code);
+    }
     let words: Vec<String> = std::env::args_os()
         .map(|a| a.to_string_lossy().into_owned())
         .collect();

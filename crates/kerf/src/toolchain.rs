@@ -1,4 +1,6 @@
 //! Finding clang, the CUDA parts and the cache by the environment.
+use crate::{installation, nvidia_wheels};
+use kerf_clang::clang_program::ClangProgram;
 use kerf_clang::compile::Toolchain;
 use kerf_predict::cost::readable;
 use kerf_tune::coded::Assembler;
@@ -20,7 +22,16 @@ fn in_path(name: &str) -> Option<PathBuf> {
 
 /// Version line of a program, if it runs.
 pub fn version_of(program: &Path, arg: &str) -> Option<String> {
-    let out = Command::new(program).arg(arg).output().ok()?;
+    version_line(Command::new(program).arg(arg))
+}
+
+/// Version line of clang, if it runs.
+pub fn version_of_clang(clang: &ClangProgram) -> Option<String> {
+    version_line(clang.command().arg("--version"))
+}
+
+fn version_line(command: &mut Command) -> Option<String> {
+    let out = command.output().ok()?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let numbered = |l: &&str| l.chars().any(|c| c.is_ascii_digit()) && !l.contains("Copyright");
     let version = |l: &&str| numbered(l) && (l.contains("ersion") || l.contains("release"));
@@ -30,10 +41,14 @@ pub fn version_of(program: &Path, arg: &str) -> Option<String> {
         .map(|l| l.trim().to_owned())
 }
 
-fn clang() -> Option<PathBuf> {
-    if let Some(p) = var("KERF_CLANG") {
-        return Some(p);
-    }
+fn clang() -> Option<ClangProgram> {
+    var("KERF_CLANG")
+        .map(ClangProgram::from)
+        .or_else(installation::embedded_clang)
+        .or_else(|| clang_of_the_machine().map(ClangProgram::from))
+}
+
+fn clang_of_the_machine() -> Option<PathBuf> {
     [
         in_path("clang-22"),
         Some("/usr/lib/llvm-22/bin/clang".into()),
@@ -51,9 +66,7 @@ fn clang() -> Option<PathBuf> {
 
 /// Folders in which a `.kerf` folder may lie: above the program and above the working folder.
 fn homes() -> Vec<PathBuf> {
-    let exe = std::env::current_exe()
-        .ok()
-        .and_then(|p| std::fs::canonicalize(p).ok());
+    let exe = installation::program();
     let cwd = std::env::current_dir().ok();
     let above = |p: Option<PathBuf>| {
         p.map(|p| p.ancestors().map(Path::to_owned).collect::<Vec<_>>())
@@ -70,13 +83,27 @@ fn has_headers(p: &Path) -> bool {
 
 fn cuda() -> Option<PathBuf> {
     let local = homes().into_iter().map(|h| h.join(".kerf/cuda"));
+    // In the cache also where modules are not kept there: it has to be somewhere.
+    let wheels = installation::program()
+        .zip(cache_folder())
+        .and_then(|(program, cache)| nvidia_wheels::cuda_folder(&program, &cache));
     var("KERF_CUDA")
         .into_iter()
+        .chain(wheels)
         .chain(local)
         .chain(var("CUDA_HOME"))
         .chain(var("CUDA_PATH"))
         .chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")])
         .find(|p| has_headers(p))
+}
+
+/// SHA-256 of the libdevice that Kerf is measured with, of CUDA 12.9: other versions give other bits (those of 12.4 and
+/// 12.6 are one, 12.8 has another).
+const LIBDEVICE_SHA256: &str = "9e84b504f25d26ec775ef91f7122e68dac77fa1f776f1044128f5028356265d8";
+
+/// Is a libdevice the one that Kerf is measured with?
+pub fn is_known_libdevice(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| kerf_clang::sha256(&bytes) == LIBDEVICE_SHA256)
 }
 
 fn libdevice(cuda: Option<&Path>) -> Option<PathBuf> {
@@ -85,19 +112,29 @@ fn libdevice(cuda: Option<&Path>) -> Option<PathBuf> {
     let beside = std::env::current_exe()
         .ok()
         .and_then(|p| Some(p.parent()?.join("libdevice.10.bc")));
-    var("KERF_LIBDEVICE")
+    let chosen = var("KERF_LIBDEVICE").into_iter().chain(beside);
+    if let Some(p) = chosen.into_iter().find(|p| p.is_file()) {
+        return Some(p);
+    }
+    let installed: Vec<PathBuf> = cuda
+        .map(|c| c.join(name))
         .into_iter()
-        .chain(beside)
-        .chain(cuda.map(|c| c.join(name)))
         .chain(homes().into_iter().map(|h| h.join(".kerf/cuda").join(name)))
         .chain([PathBuf::from("/usr/local/cuda").join(name)])
-        .find(|p| p.is_file())
+        .filter(|p| p.is_file())
+        .collect();
+    let known = installed.iter().find(|p| is_known_libdevice(p));
+    known.or(installed.first()).cloned()
 }
 
 fn cache() -> Option<PathBuf> {
     if std::env::var_os("KERF_NO_CACHE").is_some() {
         return None;
     }
+    cache_folder()
+}
+
+fn cache_folder() -> Option<PathBuf> {
     var("KERF_CACHE")
         .or_else(|| var("XDG_CACHE_HOME").map(|p| p.join("kerf")))
         .or_else(|| var("HOME").map(|p| p.join(".cache/kerf")))

@@ -27,6 +27,9 @@ def program():
     named = os.environ.get("KERF")
     if named:
         return named
+    inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_install", "bin", "kerf")
+    if os.access(inside, os.X_OK):
+        return inside
     beside = os.path.join(os.path.dirname(sys.executable), "kerf")
     schemes = ["posix_user"] if "posix_user" in sysconfig.get_scheme_names() else []
     folders = [sysconfig.get_path("scripts")] + [sysconfig.get_path("scripts", s) for s in schemes]

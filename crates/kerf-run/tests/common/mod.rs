@@ -12,7 +12,7 @@ pub fn tools() -> Toolchain {
     let llvm = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".into());
     let cuda = root().join(".kerf/cuda");
     Toolchain {
-        clang: Some(Path::new(&llvm).join("bin/clang")),
+        clang: Some(Path::new(&llvm).join("bin/clang").into()),
         libdevice: Some(cuda.join("nvvm/libdevice/libdevice.10.bc")),
         cuda: Some(cuda),
         arch: "sm_90".into(),
