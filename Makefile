@@ -11,7 +11,7 @@ comma := ,
 DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-cuda demo release test features bench clean
+.PHONY: help setup setup-dev setup-cuda setup-release demo release test features bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
@@ -33,7 +33,10 @@ demo: $(if $(RELEASED),setup-cuda,setup) ## tune the Black-Scholes example to an
 	rm -rf $(TARGET_DIR)/demo
 	$(or $(RELEASED),$(TARGET_DIR)/release/kerf) tune examples/black_scholes/black_scholes.toml --tolerance 1e-5 --out $(TARGET_DIR)/demo
 
-release: setup-dev ## build the wheel and the archive that need no compiler, for glibc 2.31 and later, into dist/
+setup-release:
+	@scripts/setup.sh --release
+
+release: setup-release ## build the wheel and the archive that need no compiler, for glibc 2.31 and later, into dist/
 	scripts/release.py
 
 test: setup-dev ## check the formatting, the lints, the tests, the documentation and the Python package

@@ -3,8 +3,8 @@
 #
 #   scripts/setup.sh         for `make demo`
 #   scripts/setup.sh --cuda  only CUDA's headers, libdevice and ptxas, for a program that is installed already
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium, clang's static libraries and, in .kerf/python, numpy, for `make test`
-#                            and `make release`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy, for `make test`
+#   scripts/setup.sh --release   also clang's static libraries, for `make release`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
 # Exit status: 0 ready, 2 something is missing and the message says what to do.
@@ -366,15 +366,17 @@ setup_release() {
 # --------------------------------------------------------------------------------------------------
 
 dev=no
+release=no
 case ${1:-} in
   '') ;;
   --dev) dev=yes ;;
+  --release) release=yes ;;
   --cuda)
     setup_cuda
     say "ready"
     exit 0
     ;;
-  *) die "unknown argument '$1'" "usage: scripts/setup.sh [--dev | --cuda]" ;;
+  *) die "unknown argument '$1'" "usage: scripts/setup.sh [--dev | --cuda | --release]" ;;
 esac
 check_rust
 setup_packages
@@ -383,6 +385,6 @@ if [[ $dev == yes ]]; then
   check_rust_dev
   setup_browser
   setup_python
-  setup_release
 fi
+if [[ $release == yes ]]; then setup_release; fi
 say "ready"
