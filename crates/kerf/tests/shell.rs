@@ -49,8 +49,12 @@ fn bash_takes_its_completions() {
     let asked = format!(
         "{script}\nCOMP_WORDS=(kerf tune --toler); COMP_CWORD=2; _kerf kerf --toler tune; echo \"${{COMPREPLY[@]}}\""
     );
+    // More than an argument may have.
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    std::io::Write::write_all(&mut file, asked.as_bytes()).expect("written");
     let o = Command::new("bash")
-        .args(["--norc", "-c", &asked])
+        .arg("--norc")
+        .arg(file.path())
         .stdin(Stdio::null())
         .output()
         .expect("bash");
