@@ -37,6 +37,13 @@ pub enum ArgumentGuard {
 }
 
 impl ArgumentGuard {
+    /// Every argument that was asked for.
+    pub(crate) fn whole_range(spec: &FunctionSpecification) -> ArgumentGuard {
+        ArgumentGuard::Between {
+            from: spec.from,
+            to: spec.to,
+        }
+    }
     /// Whether the code was made for an argument.
     pub fn admits(&self, x: f64) -> bool {
         match *self {

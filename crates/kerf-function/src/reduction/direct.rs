@@ -114,10 +114,7 @@ fn made(
                 from: core.lo,
                 to: core.hi,
             },
-            _ => ArgumentGuard::Between {
-                from: spec.from,
-                to: spec.to,
-            },
+            _ => ArgumentGuard::whole_range(spec),
         },
         code,
         degree: proven.degree,

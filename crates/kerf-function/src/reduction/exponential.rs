@@ -167,10 +167,7 @@ pub(super) fn attempt(spec: &FunctionSpecification, scheme: EvaluationScheme) ->
         append_scaling(&mut code, steps.value, shifted, in_two_steps);
         MadeCode {
             reduction: "2^k times the function of a remainder",
-            guard: ArgumentGuard::Between {
-                from: spec.from,
-                to: spec.to,
-            },
+            guard: ArgumentGuard::whole_range(spec),
             code,
             degree: proven.degree,
             pieces: 1,

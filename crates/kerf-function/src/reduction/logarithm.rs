@@ -178,10 +178,7 @@ pub(super) fn attempt(spec: &FunctionSpecification, scheme: EvaluationScheme) ->
                 true => "x - 1 times a polynomial in it",
                 false => "exponent and significand",
             },
-            guard: ArgumentGuard::Between {
-                from: spec.from,
-                to: spec.to,
-            },
+            guard: ArgumentGuard::whole_range(spec),
             code,
             degree: proven.degree,
             pieces: 1,

@@ -145,10 +145,7 @@ fn assembled(
     );
     MadeCode {
         reduction: "quadrant and remainder by pi/2 in two words",
-        guard: ArgumentGuard::Between {
-            from: spec.from,
-            to: spec.to,
-        },
+        guard: ArgumentGuard::whole_range(spec),
         code,
         degree: sine_proof.degree.max(cosine_proof.degree),
         pieces: 1,
