@@ -7,8 +7,8 @@
 # to 1e-3, 1e-6, 1e-9 and 1e-12, one tolerance after the other, several files at a time; they take turns on the GPU.
 # OUT/NAME-TOLERANCE has the results, bench/speedups.py makes a table of them. Where nothing within a tolerance is faster, tighter
 # ones are not searched, and neither is one that the plan before is within already. Variables: JOBS (files at a time), LIMIT
-# (seconds after which no search begins and those that run are stopped), TOLERANCES, NAMES (some of the files), OPTIONS (of
-# kerf tune).
+# (seconds after which no search begins and those that run are stopped), EACH (seconds of one search, at most), TOLERANCES, NAMES
+# (some of the files), OPTIONS (of kerf tune).
 set -u
 kerf=$(realpath "$1"); from=$(realpath "$2"); mkdir -p "$3"; out=$(realpath "$3")
 jobs=${JOBS:-4}; began=$(date +%s); limit=$((began + ${LIMIT:-100000}))
@@ -29,6 +29,7 @@ one() {
     fi
     dir="$out/$name-$t"; start=$(date +%s); left=$((limit - start))
     [ "$left" -gt 2 ] || { echo "$name $t: no time"; break; }
+    [ "$left" -lt "${EACH:-$left}" ] || left=${EACH:-$left}
     timeout "$left" "$kerf" tune "$w" --tolerance "$t" --metric rel_l2 ${OPTIONS:-} --out "$dir" > "$dir.txt" 2> "$dir.err"
     echo "$name $t: $? in $(($(date +%s) - start)) s, $(($(date +%s) - began)) s: $(grep -E 'faster|unchanged|nothing|cannot be met' "$dir.txt" | head -1)"
     case "$(verdict "$dir/result.json")" in unchanged | unmet) break ;; esac

@@ -17,6 +17,10 @@ pub struct SearchSession<'s> {
     free: Option<Assignment>,
     /// Asked for by the strategy and not told to it yet.
     pending: VecDeque<Assignment>,
+    /// Questions that a strategy is asked before it is told the answer of the first of them.
+    lag: usize,
+    /// Why the strategy has nothing more to ask for, before it is told what is pending.
+    idle: Option<Reason>,
     executed: Vec<Evaluation>,
     /// Assignments in `executed`, so that each is counted once.
     counted: BTreeMap<Assignment, ()>,
@@ -53,11 +57,23 @@ impl<'s> SearchSession<'s> {
             known,
             free,
             pending: VecDeque::new(),
+            lag: 1,
+            idle: None,
             executed: Vec::new(),
             counted: BTreeMap::new(),
             circles: 0,
             ended: None,
         }
+    }
+
+    /// The strategy is told the outcome of a question when it has asked this many, that one included, where it can do with
+    /// that: while one is executed, the next are known, and can be made ready. It is always as many, however fast
+    /// answers come, so that the questions do not depend on that.
+    pub fn with_lag(mut self, lag: usize) -> SearchSession<'s> {
+        if self.strategy.asks_ahead() {
+            self.lag = lag.max(1);
+        }
+        self
     }
 
     /// Goes on where a search was broken off: what was recorded is not executed again. A strategy asks the
@@ -74,6 +90,9 @@ impl<'s> SearchSession<'s> {
                 self.ask();
                 continue;
             };
+            if self.known.contains_key(&a) {
+                self.ask_ahead();
+            }
             let free = self.free.as_ref() == Some(&a) || self.counted.contains_key(&a);
             if !free && self.executed.len() >= self.budget {
                 self.ended = Some(Reason::Budget);
@@ -112,11 +131,23 @@ impl<'s> SearchSession<'s> {
         new
     }
 
+    /// Asks for what comes after what is wanted now, before that is answered. A strategy with a lag thinks about it while
+    /// something else is executed.
+    pub fn ask_ahead(&mut self) {
+        let left = self.budget.saturating_sub(self.executed.len());
+        while self.ended.is_none() && self.idle.is_none() && self.pending.len() < self.lag.min(left)
+        {
+            self.ask();
+        }
+    }
+
     fn ask(&mut self) {
         match self.strategy.ask() {
             StrategyStep::Evaluate(a) => self.pending.push_back(a),
             StrategyStep::Batch(all) if all.is_empty() => self.circles += CIRCLES,
             StrategyStep::Batch(all) => self.pending.extend(all),
+            // What is pending may bring it to more.
+            StrategyStep::Done(reason) if !self.pending.is_empty() => self.idle = Some(reason),
             StrategyStep::Done(reason) => self.ended = Some(reason),
         }
         if self.circles >= CIRCLES {
@@ -126,6 +157,7 @@ impl<'s> SearchSession<'s> {
 
     fn answer(&mut self, a: Assignment, outcome: Outcome, free: bool) {
         self.pending.pop_front();
+        self.idle = None;
         self.strategy.tell(&a, &outcome);
         if free {
             self.circles += 1;

@@ -55,6 +55,10 @@ pub trait Strategy {
     fn likely(&self) -> Vec<Assignment> {
         Vec::new()
     }
+    /// Whether it can be asked again before it was told what came of earlier questions.
+    fn asks_ahead(&self) -> bool {
+        false
+    }
     /// All that was told.
     fn history(&self) -> &History;
     /// What it would give as its result: always something whose outcome was within the tolerance.

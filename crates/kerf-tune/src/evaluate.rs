@@ -253,7 +253,7 @@ struct Held {
 }
 
 /// Samples of an evaluation that are enough where they hardly differ.
-const STEADY_REPEATS: u32 = 5;
+const STEADY_REPEATS: u32 = 3;
 
 /// What a worker program of another machine says when that machine is lost, as its last words.
 pub const LOST: &str = "the rank is lost";
@@ -431,6 +431,17 @@ impl Evaluator {
         requests: &[EvaluationRequest],
         done: impl FnMut(usize, PlanEvaluation) -> Result<(), E> + Send,
     ) -> Result<(), E> {
+        self.all_while(requests, done, || ())
+    }
+
+    /// [`Evaluator::all`], and something that this thread does meanwhile.
+    pub fn all_while<E: Send>(
+        &self,
+        requests: &[EvaluationRequest],
+        done: impl FnMut(usize, PlanEvaluation) -> Result<(), E> + Send,
+        meanwhile: impl FnOnce(),
+    ) -> Result<(), E> {
+        let mut meanwhile = Some(meanwhile);
         let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..requests.len()).collect());
         let state = Mutex::new((done, None::<E>));
         // More than once only where a machine was lost after the others had nothing left to do.
@@ -451,6 +462,9 @@ impl Evaluator {
                 for slot in slots {
                     let (waiting, state) = (&waiting, &state);
                     s.spawn(move || self.take(slot, requests, waiting, state));
+                }
+                if let Some(f) = meanwhile.take() {
+                    f();
                 }
             });
         }

@@ -1,5 +1,5 @@
 //! Each group lowered alone: its effect on every output, before the search.
-use super::Tuner;
+use super::{Meanwhile, Tuner};
 use crate::result::Alone;
 use crate::store::{Phase, StoreError};
 use kerf_search::{Assignment, Problem};
@@ -24,7 +24,7 @@ impl Tuner<'_> {
             .map(|s| s.2.clone())
             .filter(|a| !self.known.contains_key(a))
             .collect();
-        self.evaluate(Phase::Probe, &new, (0, new.len()), &[])?;
+        self.evaluate(Phase::Probe, &new, (0, new.len()), Meanwhile::default())?;
         for (i, l, a) in &all {
             let error = self.known.get(a).and_then(|e| e.error);
             problem.variables[*i].levels[*l].error = error;

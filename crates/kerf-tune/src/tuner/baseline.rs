@@ -1,5 +1,5 @@
 //! The program itself before the search: its error, whether it repeats, and the version with every math call at its cheapest.
-use super::Tuner;
+use super::{Meanwhile, Tuner};
 use crate::criteria::rejected;
 use crate::error::TuneError;
 use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation, Sampling};
@@ -148,7 +148,12 @@ impl Tuner<'_> {
             }
         }
         if !self.known.contains_key(&a) {
-            self.evaluate(Phase::Probe, std::slice::from_ref(&a), (0, 1), &[])?;
+            self.evaluate(
+                Phase::Probe,
+                std::slice::from_ref(&a),
+                (0, 1),
+                Meanwhile::default(),
+            )?;
         }
         let e = self.known[&a].clone();
         if let Some(r) = ratio {

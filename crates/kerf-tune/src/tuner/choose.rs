@@ -1,5 +1,5 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
-use super::Tuner;
+use super::{Meanwhile, Tuner};
 use crate::error::TuneError;
 use crate::evaluate::{Evaluator, Input, PlanEvaluation};
 use crate::event::TuneEvent;
@@ -92,7 +92,12 @@ impl Tuner<'_> {
             }
         }
         new.retain(|a| !self.known.contains_key(a));
-        self.evaluate(Phase::Probe, &new, (*probes, *probes + new.len()), &[])?;
+        self.evaluate(
+            Phase::Probe,
+            &new,
+            (*probes, *probes + new.len()),
+            Meanwhile::default(),
+        )?;
         *probes += new.len();
         let least = at.time * (1.0 - LEAST);
         let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < least;
@@ -377,7 +382,12 @@ impl Tuner<'_> {
             self.known.entry(a.clone()).or_insert(e);
         }
         if !self.known.contains_key(&a) {
-            self.evaluate(Phase::Probe, &[a], (*probes, *probes + 1), &[])?;
+            self.evaluate(
+                Phase::Probe,
+                &[a],
+                (*probes, *probes + 1),
+                Meanwhile::default(),
+            )?;
             *probes += 1;
         }
         Ok(())

@@ -14,7 +14,10 @@ const FINAL_MARGIN: f64 = 1.1;
 const FINALISTS: usize = 5;
 
 /// Measurements of one finalist, at most.
-const LAPS: usize = 12;
+const LAPS: usize = 5;
+
+/// Differences of time that do not matter.
+const MATTERS: f64 = 0.004;
 
 /// The race as it stands: each plan's samples over the program's, `first` a lap. Not what the shortest has: when a race
 /// is taken up again, all may have several laps.
@@ -23,6 +26,7 @@ fn race(all: &[Vec<f64>], first: usize) -> Race {
     let rules = RaceRules {
         first,
         most: first * LAPS,
+        matters: MATTERS,
         ..RaceRules::default()
     };
     let mut r = Race::new(all.len(), rules);
@@ -168,7 +172,10 @@ mod tests {
         let (next, _) = judged(&close, 15);
         assert!(next.is_some_and(|i| i < 2), "{next:?}");
         // All laps are used: a tie, and it is told.
-        let used = [around(0.500, 180, 0.02), around(0.5002, 180, 0.02)];
+        let used = [
+            around(0.500, LAPS * 15, 0.03),
+            around(0.5002, LAPS * 15, 0.03),
+        ];
         let (next, s) = judged(&used, 15);
         assert_eq!(next, None);
         assert!(

@@ -1,6 +1,6 @@
 //! Elements a thread, after the strategy: they change no bits, and what they gain depends on the formats, so that the fastest plan
 //! decides about them, kernel by kernel.
-use super::Tuner;
+use super::{Meanwhile, Tuner};
 use crate::launch::choice::LaunchVariable;
 use crate::store::{Phase, StoreError};
 use kerf_search::{Assignment, Problem};
@@ -115,7 +115,7 @@ impl Tuner<'_> {
             }
         }
         let left: Vec<Assignment> = asked.iter().filter(|a| new(self, a)).cloned().collect();
-        self.evaluate(Phase::Layout, &left, (*done, MOST), &[])?;
+        self.evaluate(Phase::Layout, &left, (*done, MOST), Meanwhile::default())?;
         *done += asked.len();
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! What guided search finds, and in how many runs.
 use super::*;
+use crate::history::Evaluation;
 use crate::problem::{Level, NoModels, Problem, Variable};
-use crate::session::run;
+use crate::session::{SearchSession, run};
+use crate::synthetic_joint::{Joint, JointRecipe};
 
 fn variable(name: &str, levels: usize, unordered: bool) -> Variable {
     let all = (0..levels).map(|l| Level::named(format!("{name} {l}")));
@@ -212,7 +214,8 @@ fn without_shapes_nothing_is_asked_for_their_sake() {
     let search = blind(&problem, 8);
     let mut s = Guided {
         asked: 0,
-        shaped: None,
+        pending: Vec::new(),
+        shaped: Vec::new(),
         since: SHAPES,
         vain: [0, 0],
         history: History::default(),
@@ -280,4 +283,53 @@ fn of_two_models_the_one_that_runs_bear_out_is_believed() {
         let executed = done.executed.len();
         assert!(executed <= 15, "{executed} executions");
     }
+}
+
+/// Searches with a lag to the end; what was executed.
+fn with_lag(j: &Joint, lag: usize, known: &[Evaluation], budget: usize) -> Vec<Evaluation> {
+    let search = Search {
+        problem: &j.problem,
+        models: j,
+        seed: 1,
+        budget,
+    };
+    let mut s = guided(search);
+    let mut session = SearchSession::new(&j.problem, &mut s, budget).with_lag(lag);
+    session.resume(known.iter().cloned());
+    while let Some(a) = session.wanted() {
+        assert!(known.iter().all(|e| e.assignment != a), "executed again");
+        session.ask_ahead();
+        session.tell(&a, j.evaluate(&a));
+    }
+    session.finish().executed
+}
+
+/// Problems of formats and shapes, searched with answers that come five questions late, come to what they come to with
+/// answers at once.
+#[test]
+fn late_answers_cost_little() {
+    const BUDGET: usize = 30;
+    let mut logs = [0.0; 2];
+    for seed in 0..4 {
+        let j = Joint::new(JointRecipe::default(), seed);
+        for (sum, lag) in logs.iter_mut().zip([1, 6]) {
+            let executed = with_lag(&j, lag, &[], BUDGET);
+            let within = executed.iter().filter(|e| j.problem.accepts(&e.outcome));
+            let times = within.filter_map(|e| e.outcome.time());
+            let best = times.fold(1.0, f64::min);
+            *sum += best.ln();
+        }
+    }
+    let lost = (logs[1] - logs[0]) / 4.0;
+    eprintln!("LOST {lost} {logs:?}");
+    assert!(lost < 0.02, "{lost}");
+}
+
+/// A search that was broken off asks for what it would have asked for.
+#[test]
+fn a_resumed_search_with_late_answers_repeats_nothing() {
+    let j = Joint::new(JointRecipe::default(), 3);
+    let whole = with_lag(&j, 6, &[], 30);
+    let resumed = with_lag(&j, 6, &whole[..13], 30);
+    assert_eq!(resumed, whole);
 }
