@@ -20,7 +20,7 @@ NEAR = re.compile(r"\.\./(20\d\d-\d\d-\d\d-[a-z0-9-]*[a-z0-9])")
 HEAD = """# Records
 
 One folder for each measurement that a document refers to: how it was made, on which device, its raw data and its losses.
-Newest first. [Measured](../../docs/measurements.md) has one row for each claim. This page is written by `scripts/records.py`.
+Newest first. [Measured](../../docs/measured.md) has one row for each claim. This page is written by `scripts/records.py`.
 
 """
 

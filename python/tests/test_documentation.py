@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import tempfile
+import types
 import unittest
 
 from .common import ROOT
@@ -22,41 +23,48 @@ class Book(unittest.TestCase):
         with tempfile.TemporaryDirectory() as d:
             book.ROOT = d
             plain = {n: "" for n in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md"]}
-            for path, text in {**plain, "docs/book/src/SUMMARY.md": "- [A](a.md)\n", **pages}.items():
+            for path, text in {**plain, **pages}.items():
                 full = os.path.join(d, path)
                 os.makedirs(os.path.dirname(full), exist_ok=True)
                 with open(full, "w") as f:
                     f.write(text)
             found = []
             book.check_links(found)
-            if "docs/book/src/troubleshooting.md" in pages:
+            book.check_blank_lines(found)
+            if "docs/howto/troubleshooting.md" in pages:
                 book.check_messages(found)
             return found
 
     def test_good_pages_have_no_faults(self):
         good = {
-            "docs/b.md": "# Head, and `code`\n[c](c.md#one-two) ```[x](gone.md)```\n",
-            "docs/c.md": "## One two\n",
-            "docs/book/src/a.md": "{{#include ../../b.md}}\n",
+            "docs/a/b.md": "# Head, and `code`\n[c](../c.md#one-two) ```[x](gone.md)```\n\n- a list\nthat goes on\n- for long\n",
+            "docs/c.md": "## One two\n\n| a | table |\n|---|---|\n",
         }
         self.assertEqual(self.faults(good), [])
 
     def test_bad_ones_have(self):
-        a = "docs/book/src/a.md"
         for text, word in [
             ("[x](gone.md)", "gone.md"),
             ("[x](#nothing)", "#nothing"),
-            ("{{#include gone.md}}", "includes docs/book/src/gone.md"),
+            ("A paragraph.\n- no list for MkDocs\n", "blank line"),
+            ("A paragraph.\n| no | table |\n", "blank line"),
         ]:
-            self.assertTrue(any(word in f for f in self.faults({a: text})), text)
-        self.assertTrue(any("not in SUMMARY" in f for f in self.faults({a: "", "docs/book/src/b.md": ""})))
+            self.assertTrue(any(word in f for f in self.faults({"docs/a.md": text})), text)
         quoted = {
-            a: "",
-            "docs/book/src/troubleshooting.md": "### `it is … broken`\n### `it was … whole`\n",
+            "docs/howto/troubleshooting.md": "### `it is … broken`\n### `it was … whole`\n",
             "crates/x/src/lib.rs": '#[error("it is {0} broken")]',
         }
         told = [f for f in self.faults(quoted) if "no message" in f]
         self.assertEqual(len(told), 2, told)
+
+    def test_links_that_leave_the_book_become_names(self):
+        links = script("book_links")
+        page = types.SimpleNamespace(file=types.SimpleNamespace(src_uri="howto/a.md"))
+        text = "[b](b.md) [record](../../bench/runs/r/README.md#x) [web](https://a.b/c)"
+        self.assertEqual(
+            links.on_page_markdown(text, page, None, None),
+            "[b](b.md) record (`bench/runs/r/README.md`) [web](https://a.b/c)",
+        )
 
 
 class Readme(unittest.TestCase):
