@@ -4,7 +4,8 @@
     scripts/book.py            writes metrics.md, passes.md and strategies.md of docs/reference from the crates' doc comments,
                                and builds the site into target/book
     scripts/book.py --check    fails if that would change a page, if a link or an anchor of any document leads nowhere, if a
-                               page is not in mkdocs.yml, or if troubleshooting.md quotes a message that Kerf does not have;
+                               page is not in mkdocs.yml, if troubleshooting.md quotes a message that Kerf does not have, or if
+                               a diagram, figure or number is not what scripts/diagrams.py and scripts/figures.py make;
                                builds the site, where a warning is an error
 
 MkDocs is in .kerf/python, where scripts/setup.sh --dev puts it.
@@ -168,6 +169,14 @@ def in_list(path, number):
     return False
 
 
+def check_made(faults):
+    """Diagrams, and figures and numbers of results."""
+    for name in ["diagrams.py", "figures.py"]:
+        p = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", name), "--check"], capture_output=True, text=True)
+        if p.returncode != 0:
+            faults.append(p.stderr.strip())
+
+
 def build(faults):
     """The site, where every warning of MkDocs is an error."""
     python = os.path.join(ROOT, ".kerf/python/bin/python")
@@ -213,6 +222,7 @@ def main():
         check_links(faults)
         check_blank_lines(faults)
         check_messages(faults)
+        check_made(faults)
     build(faults)
     if faults:
         sys.exit("\n".join(faults))
