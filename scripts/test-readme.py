@@ -4,7 +4,9 @@
     scripts/test-readme.py [KERF]       KERF: the program, target/debug/kerf by default
 
 They run as one shell session in a fresh folder that holds a copy of `examples`, with the program in PATH. Of a block
-with prompts (`$ `) the commands are taken; what they print is not compared.
+with prompts (`$ `) the commands are taken. A block marked `<!-- ci: output -->` is compared with what the commands before
+it printed: its lines occur there in this order, a line `...` stands for any lines, other lines follow each other, and
+numbers may differ by a tenth.
 """
 
 import os
@@ -17,6 +19,31 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"^<!-- ci: run -->\n```[a-z]*\n(.*?)^```$", re.M | re.S)
+
+OUTPUT = re.compile(r"^<!-- ci: output -->\n```[a-z]*\n(.*?)^```$", re.M | re.S)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def alike(wanted, got):
+    """Whether two lines have the same text, and numbers that differ by no more than a tenth."""
+    if NUMBER.sub("#", wanted.rstrip()) != NUMBER.sub("#", got.rstrip()):
+        return False
+    pairs = zip(map(float, NUMBER.findall(wanted)), map(float, NUMBER.findall(got)))
+    return all(abs(a - b) <= 0.1 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def missing(expected, printed):
+    """The first line of a block that is not printed where it should be; None if all are."""
+    lines, at, skip = printed.splitlines(), 0, True
+    for wanted in expected.splitlines():
+        if wanted.strip() == "...":
+            skip = True
+            continue
+        found = next((i for i in range(at, len(lines) if skip else min(at + 1, len(lines))) if alike(wanted, lines[i])), None)
+        if found is None:
+            return wanted
+        at, skip = found + 1, False
+    return None
 
 
 def commands(text):
@@ -60,7 +87,12 @@ def main():
         if p.returncode != 0:
             sys.stdout.buffer.write(p.stdout)
             sys.exit(f"error: a command of README.md failed with code {p.returncode}; it is the last one named above")
-    print(f"{len(found)} commands of README.md run as written")
+    outputs = OUTPUT.findall(text)
+    for expected in outputs:
+        if (line := missing(expected, p.stdout.decode(errors="replace"))) is not None:
+            sys.stdout.buffer.write(p.stdout)
+            sys.exit(f"error: README.md shows a line that the commands above did not print there: {line}")
+    print(f"{len(found)} blocks of commands of README.md run as written, {len(outputs)} outputs as shown")
 
 
 if __name__ == "__main__":

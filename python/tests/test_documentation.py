@@ -78,6 +78,15 @@ class Readme(unittest.TestCase):
             readme.commands(text), [(6, "cd x\nkerf init"), (11, "kerf doctor"), (13, "kerf study list | head")]
         )
 
+    def test_outputs_are_compared(self):
+        missing = script("test-readme").missing
+        printed = "first 1.00x\n  a\n  b\nlast, error 8.50e-9\n"
+        self.assertIsNone(missing("first 1.05x\n...\nlast, error 8.1e-9\n", printed))
+        self.assertIsNone(missing("  a\n  b\n", printed))
+        self.assertEqual(missing("first 1.3x\n", printed), "first 1.3x")
+        self.assertEqual(missing("first 1.00x\n  b\n", printed), "  b")
+        self.assertEqual(missing("  b\n...\n  a\n", printed), "  a")
+
 
 if __name__ == "__main__":
     unittest.main()
