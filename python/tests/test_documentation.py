@@ -67,6 +67,30 @@ class Book(unittest.TestCase):
         )
 
 
+class Figures(unittest.TestCase):
+    def test_numbers_and_blocks_are_those_of_the_records(self):
+        rewritten = script("figures").rewritten
+        faults = []
+        old = "gain <!--= mean -->9<!-- -->x\n<!-- figures: table -->\nold\n<!-- end -->\n"
+        new = "gain <!--= mean -->1.5<!-- -->x\n<!-- figures: table -->\n| a |\n<!-- end -->\n"
+        self.assertEqual(rewritten(old, {"table": "| a |\n"}, {"mean": "1.5"}, faults, "x.md"), new)
+        self.assertEqual(faults, [])
+        rewritten("<!--= gone -->9<!-- -->", {}, {}, faults, "x.md")
+        self.assertIn("gone", faults[0])
+
+    def test_tables_of_speedups_are_read(self):
+        read = script("figures").speedups
+        text = (
+            "lud        1e-3  1.113 [1.112, 1.113]        1.05e-07     2/2    0.95     8\n"
+            "lud        1e-6  as at 1e-3: its error is within\n"
+            "box        1e-3  tie 1.002 [0.999, 1.013]\n"
+            "flat       1e-3  unchanged\n"
+            "one        1e-3  1.058 measured              4.08e-04     2/2    0.96    24\n"
+            "late       1e-3  not ended\n"
+        )
+        self.assertEqual(read(text), {"lud": (1.113, 1.112, 1.113), "box": None, "flat": None, "one": (1.058,) * 3})
+
+
 class Readme(unittest.TestCase):
     def test_commands_are_found(self):
         readme = script("test-readme")
