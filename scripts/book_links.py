@@ -14,7 +14,9 @@ def on_page_markdown(markdown, page, config, files):
         to = os.path.normpath(os.path.join(folder, path))
         if not to.startswith(".."):
             return m.group(0)
-        name = to.replace("../", "")
+        name = re.sub(r"^bench/runs/([^/]+)/README.md$", r"bench/runs/\1", to.replace("../", ""))
+        if name.startswith("bench/runs/") and name.endswith(text):
+            return f"`{name[len('bench/runs/'):]}`"
         return f"`{name}`" if picture or text.strip("`") == name else f"{text} (`{name}`)"
 
     return LINK.sub(one, markdown)

@@ -60,10 +60,10 @@ class Book(unittest.TestCase):
     def test_links_that_leave_the_book_become_names(self):
         links = script("book_links")
         page = types.SimpleNamespace(file=types.SimpleNamespace(src_uri="howto/a.md"))
-        text = "[b](b.md) [record](../../bench/runs/r/README.md#x) [web](https://a.b/c)"
+        text = "[b](b.md) [record](../../bench/runs/r/README.md#x) [y-1](../../bench/runs/2026-y-1/README.md) [c](../../crates/c.rs) [web](https://a.b/c)"
         self.assertEqual(
             links.on_page_markdown(text, page, None, None),
-            "[b](b.md) record (`bench/runs/r/README.md`) [web](https://a.b/c)",
+            "[b](b.md) record (`bench/runs/r`) `2026-y-1` c (`crates/c.rs`) [web](https://a.b/c)",
         )
 
 
