@@ -39,10 +39,11 @@ setup-release:
 release: setup-release ## build the wheel and the archive that need no compiler, for glibc 2.31 and later, into dist/
 	scripts/release.py
 
-test: setup-dev ## check the formatting, the lints, the tests, the documentation and the Python package
+test: setup-dev ## check the formatting, the lints, the tests, the documentation, its spelling and the Python package
 	cargo fmt --all --check
 	scripts/tidy.py
 	scripts/records.py --check
+	scripts/prose.py
 	cargo clippy --workspace --all-targets --locked -- $(DENY)
 	cargo test --workspace --locked
 	scripts/book.py --check

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Times every launch shape of the examples on a GPU, whole and in samples, for docs/launch.md.
+# Times every launch shape of the examples on a GPU, whole and in samples, for docs/reference/launch.md.
 #   bench/launch.sh --pack KERF OUT       here: bundles the workloads below into the folder OUT
 #   bench/launch.sh KERF FOLDER OUT       on the GPU machine: FOLDER is that bundle
 #   bench/launch.sh --list                the workloads and sizes

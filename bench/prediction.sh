@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures sampled plans of the examples on a GPU, for comparison with predictions (docs/cost.md).
+# Measures sampled plans of the examples on a GPU, for comparison with predictions (docs/reference/prediction.md).
 #   bench/prediction.sh KERF FOLDER OUT       on the GPU machine: FOLDER is a bundle of the workloads below
 #   bench/prediction.sh --list                the workloads, sizes, formats and groupings
 # One line of JSON a plan in OUT/NAME.jsonl: plan, median seconds and interval, the program's own beside it.

@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""The book under docs/book: pages made from doc comments, and links that resolve.
+"""The book under docs: pages made from doc comments, links that resolve, and the site that MkDocs makes of them.
 
-    scripts/book.py            writes docs/book/src/how/*.md from the crates' doc comments, and gives every docs/*.md a page
-    scripts/book.py --check    fails if that would change something, if a link, an anchor or an include of the documentation
-                               leads nowhere, or if troubleshooting.md quotes a message that Kerf does not have
+    scripts/book.py            writes metrics.md, passes.md and strategies.md of docs/reference from the crates' doc comments,
+                               and builds the site into target/book
+    scripts/book.py --check    fails if that would change a page, if a link or an anchor of any document leads nowhere, if a
+                               page is not in mkdocs.yml, if troubleshooting.md quotes a message that Kerf does not have, or if
+                               a diagram, figure or number is not what scripts/diagrams.py and scripts/figures.py make;
+                               builds the site, where a warning is an error
+
+MkDocs is in .kerf/python, where scripts/setup.sh --dev puts it.
 """
 
 import os
 import re
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HOW = "docs/book/src/how"
+REFERENCE = "docs/reference"
 MADE = "<!-- Made by scripts/book.py from doc comments: change those, and run it again. -->\n\n"
 
 # Files that hold what others share, not a thing of their own.
@@ -58,7 +64,7 @@ def strategies():
     folder = "crates/kerf-search/src/strategies"
     out = "# Strategies\n\n" + MADE
     out += (
-        "`--strategy NAME` chooses one; [Searching](../search.md) has a table of what each needs and how good it was. All of "
+        "`--strategy NAME` chooses one; [Search](search.md) has a table of what each needs and how good it was. All of "
         "them give the fastest assignment whose *measured* error was within the tolerance, and none executes an assignment "
         "twice.\n\n"
     )
@@ -100,7 +106,7 @@ def passes():
 
 
 def slug(heading):
-    """The anchor of a heading, as GitHub and mdBook make it."""
+    """The anchor of a heading, as GitHub and MkDocs make it."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     text = re.sub(r"[^\w\- ]", "", text.strip().lower())
     return text.replace(" ", "-")
@@ -111,19 +117,8 @@ def without_code(text):
     return re.sub(r"`[^`\n]*`", "", text)
 
 
-def expanded(path, seen=()):
-    """A page with its includes in place."""
-
-    def one(m):
-        to = os.path.normpath(os.path.join(os.path.dirname(path), m.group(1).strip()))
-        there = to not in seen and os.path.exists(os.path.join(ROOT, to))
-        return expanded(to, (*seen, path)) if there else ""
-
-    return re.sub(r"\{\{#include ([^}]*)\}\}", one, read(path))
-
-
 def anchors(path):
-    text = re.sub(r"^(```|~~~).*?^\1[^\n]*$", "", expanded(path), flags=re.M | re.S)
+    text = re.sub(r"^(```|~~~).*?^\1[^\n]*$", "", read(path), flags=re.M | re.S)
     return {slug(h) for h in re.findall(r"^#+ (.*)$", text, re.M)}
 
 
@@ -136,33 +131,9 @@ def documents():
     return sorted(found)
 
 
-def adopt(check, faults):
-    """Every document of docs/ is a page of the book, at the end of its reference if nobody has put it elsewhere."""
-    src = "docs/book/src"
-    for name in sorted(os.listdir(os.path.join(ROOT, "docs"))):
-        if not name.endswith(".md") or os.path.exists(os.path.join(ROOT, src, name)):
-            continue
-        if check:
-            faults.append(f"docs/{name} is not in the book; run scripts/book.py")
-            continue
-        title = re.search(r"^# (.*)$", read(f"docs/{name}"), re.M)
-        entry = f"- [{title.group(1) if title else name[:-3]}]({name})\n"
-        summary = read(f"{src}/SUMMARY.md").replace("\n# How it works\n", f"{entry}\n# How it works\n", 1)
-        for path, text in [(f"{src}/{name}", f"{{{{#include ../../{name}}}}}\n"), (f"{src}/SUMMARY.md", summary)]:
-            with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
-                f.write(text)
-        print(f"{src}/{name}")
-
-
 def check_links(faults):
-    pages = set()
     for path in documents():
-        text = read(path)
-        for m in re.finditer(r"\{\{#include ([^}]*)\}\}", text):
-            to = os.path.normpath(os.path.join(os.path.dirname(path), m.group(1).strip()))
-            if not os.path.exists(os.path.join(ROOT, to)):
-                faults.append(f"{path}: it includes {to}, which is not there")
-        for m in re.finditer(r"!?\[[^\]]*\]\(([^)\s]+)\)", without_code(text)):
+        for m in re.finditer(r"!?\[[^\]]*\]\(([^)\s]+)\)", without_code(read(path))):
             to, _, anchor = m.group(1).partition("#")
             if re.match(r"[a-z]+:", to):
                 continue
@@ -171,27 +142,50 @@ def check_links(faults):
                 faults.append(f"{path}: a link leads to {m.group(1)}, which is not there")
             elif anchor and file.endswith(".md") and anchor not in anchors(file):
                 faults.append(f"{path}: {file} has no heading #{anchor}")
-    # Links of included text have to work from the page that includes it, or leave the book.
-    src = "docs/book/src"
-    summary = read(f"{src}/SUMMARY.md")
-    listed = [os.path.normpath(os.path.join(src, p)) for p in re.findall(r"\]\(([^)]+\.md)\)", summary)]
-    for page in listed:
-        pages.add(page)
-        if not os.path.exists(os.path.join(ROOT, page)):
-            faults.append(f"SUMMARY.md: {page} is not there")
+
+
+def check_blank_lines(faults):
+    """A list or table that follows a paragraph without a blank line is one for GitHub, and not for MkDocs."""
+    start = re.compile(r"^(?:[-*] |\d+\. |\|)")
+    for path in documents():
+        if not path.startswith("docs/"):
             continue
-        for to in re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", without_code(expanded(page))):
-            if re.match(r"[a-z]+:", to):
-                continue
-            here = os.path.normpath(os.path.join(os.path.dirname(page), to))
-            origin = os.path.normpath(os.path.join("docs", to))
-            if here not in listed and not os.path.exists(os.path.join(ROOT, origin)):
-                faults.append(f"{page}: {to} is neither a page of the book nor a file beside docs")
-    for folder, _, files in os.walk(os.path.join(ROOT, src)):
-        for f in files:
-            p = os.path.relpath(os.path.join(folder, f), ROOT)
-            if p.endswith(".md") and f != "SUMMARY.md" and p not in pages:
-                faults.append(f"{p} is not in SUMMARY.md")
+        before, fenced = "", False
+        for number, line in enumerate(read(path).splitlines(), 1):
+            fenced ^= line.startswith(("```", "~~~"))
+            paragraph = before.strip() and not start.match(before) and not before.startswith((" ", "#", "<", "`", "~"))
+            if not fenced and start.match(line) and paragraph and not in_list(path, number):
+                faults.append(f"{path}:{number}: a list or table needs a blank line before it")
+            before = line
+
+
+def in_list(path, number):
+    """Whether the lines before are a list's: its text may go on at the margin."""
+    for line in reversed(read(path).splitlines()[: number - 1]):
+        if not line.strip():
+            return False
+        if re.match(r"[-*] |\d+\. ", line):
+            return True
+    return False
+
+
+def check_made(faults):
+    """Diagrams, and figures and numbers of results."""
+    for name in ["diagrams.py", "figures.py"]:
+        p = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", name), "--check"], capture_output=True, text=True)
+        if p.returncode != 0:
+            faults.append(p.stderr.strip())
+
+
+def build(faults):
+    """The site, where every warning of MkDocs is an error."""
+    python = os.path.join(ROOT, ".kerf/python/bin/python")
+    if not os.path.exists(python) or subprocess.run([python, "-c", "import mkdocs"], capture_output=True).returncode != 0:
+        faults.append("MkDocs is not in .kerf/python; scripts/setup.sh --dev installs it")
+        return
+    p = subprocess.run([python, "-m", "mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, capture_output=True, text=True)
+    if p.returncode != 0:
+        faults.append((p.stdout + p.stderr).strip())
 
 
 def check_messages(faults):
@@ -204,7 +198,7 @@ def check_messages(faults):
                 if f.endswith((".rs", ".py")):
                     with open(os.path.join(folder, f), encoding="utf-8") as text:
                         code += text.read()
-    for message in re.findall(r"^### `(.*)`$", read("docs/book/src/troubleshooting.md"), re.M):
+    for message in re.findall(r"^### `(.*)`$", read("docs/howto/troubleshooting.md"), re.M):
         for part in message.split("…"):
             if part.strip(" .:`") and part.strip() not in code:
                 faults.append(f"troubleshooting.md: no message of Kerf's has {part.strip()!r}")
@@ -214,7 +208,7 @@ def main():
     check = "--check" in sys.argv[1:]
     faults = []
     for name, make in [("strategies", strategies), ("metrics", metrics), ("passes", passes)]:
-        path = f"{HOW}/{name}.md"
+        path = f"{REFERENCE}/{name}.md"
         text = make().rstrip("\n") + "\n"
         there = read(path) if os.path.exists(os.path.join(ROOT, path)) else None
         if text != there:
@@ -224,13 +218,15 @@ def main():
                 with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
                     f.write(text)
                 print(path)
-    adopt(check, faults)
     if check:
         check_links(faults)
+        check_blank_lines(faults)
         check_messages(faults)
-        if faults:
-            sys.exit("\n".join(faults))
-        print(f"{len(documents())} documents: links, includes and quoted messages resolve")
+        check_made(faults)
+    build(faults)
+    if faults:
+        sys.exit("\n".join(faults))
+    print(f"{len(documents())} documents: links and quoted messages resolve; target/book/index.html" if check else "target/book/index.html")
 
 
 if __name__ == "__main__":

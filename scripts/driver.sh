@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a program of the CUDA driver API (Numba, Triton) with Kerf's driver in place of NVIDIA's (docs/driver.md).
+# Runs a program of the CUDA driver API (Numba, Triton) with Kerf's driver in place of NVIDIA's (docs/howto/driver-api.md).
 #
 #   scripts/driver.sh python script.py           scripts/driver.sh --print-folder
 #

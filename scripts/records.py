@@ -2,10 +2,11 @@
 """The index of the records under bench/runs.
 
     scripts/records.py           writes bench/runs/README.md
-    scripts/records.py --check   fails where it is out of date, a record has no title, or a record that is named
+    scripts/records.py --check   fails where it is out of date, a record has not the form, or a record that is named
                                  anywhere in the tree is neither there nor listed in bench/runs/removed.tsv
 
-A record is a folder with a README.md whose first line is its title. One that a later record repeats leaves the
+A record is a folder with a README.md whose first line is its title, and which has a table with the rows `device`, `command`, `commit`
+and `raw data`. One that a later record repeats leaves the
 tree; removed.tsv keeps what it came to in a line.
 """
 import pathlib
@@ -20,7 +21,7 @@ NEAR = re.compile(r"\.\./(20\d\d-\d\d-\d\d-[a-z0-9-]*[a-z0-9])")
 HEAD = """# Records
 
 One folder for each measurement that a document refers to: how it was made, on which device, its raw data and its losses.
-Newest first. [Measured](../../docs/measurements.md) has one row for each claim. This page is written by `scripts/records.py`.
+Newest first. [Measured](../../docs/measured.md) has one row for each claim. This page is written by `scripts/records.py`.
 
 """
 
@@ -60,12 +61,19 @@ def unknown_names():
             yield f"{f.relative_to(ROOT)} names the record {name}, which is not in bench/runs"
 
 
+def without_form():
+    for readme in sorted(RUNS.glob("*/README.md")):
+        rows = set(re.findall(r"^\| (device|command|commit|raw data) \|", readme.read_text(), re.M))
+        for row in [r for r in ("device", "command", "commit", "raw data") if r not in rows]:
+            yield f"{readme.relative_to(ROOT)} has no row `| {row} | ... |`; other records end with such a table"
+
+
 def main():
     text = index()
     if sys.argv[1:] != ["--check"]:
         INDEX.write_text(text)
         return 0
-    found = list(unknown_names())
+    found = list(unknown_names()) + list(without_form())
     if not INDEX.exists() or INDEX.read_text() != text:
         found.append("bench/runs/README.md is out of date; scripts/records.py writes it")
     for line in found:

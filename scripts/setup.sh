@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh         for `make demo`
 #   scripts/setup.sh --cuda  only CUDA's headers, libdevice and ptxas, for a program that is installed already
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy and MkDocs, for `make test`
 #   scripts/setup.sh --release   also clang's static libraries, for `make release`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
@@ -326,9 +326,9 @@ setup_browser() {
   say "browser: chromium"
 }
 
-# --- Python, with what tests the package ----------------------------------------------------------
+# --- Python, with what tests the package and the documents ----------------------------------------------------------
 
-PYTHON_TOOLS=("numpy>=1.22" "jsonschema==4.26.0")
+PYTHON_TOOLS=("numpy>=1.22" "jsonschema==4.26.0" "mkdocs==1.6.1" "codespell==2.4.3" "proselint==0.16.0")
 
 setup_python() {
   local into=.kerf/python want="${PYTHON_TOOLS[*]}" py

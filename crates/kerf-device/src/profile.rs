@@ -1,7 +1,7 @@
 //! The device profile: latency, throughput, accuracy and energy of each operation, and the
 //! device's limits.
 //!
-//! A profile is a JSON file, described in `docs/profile.md`. Every figure in it names its source.
+//! A profile is a JSON file, described in `docs/reference/profile.md`. Every figure in it names its source.
 mod check;
 mod layout;
 #[cfg(test)]

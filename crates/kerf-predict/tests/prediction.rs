@@ -2,7 +2,7 @@
 //!
 //! This test is frozen: its workloads and plans, what it asks of them, and that it asks the model that ships, change only by
 //! additions. Workloads that the model misses stay in it: they are named in the lists of misses, which have to be exact. A miss
-//! that is mended is taken off its list; a new one is not to be added without saying why in docs/cost.md.
+//! that is mended is taken off its list; a new one is not to be added without saying why in docs/reference/prediction.md.
 mod replay;
 
 use std::path::{Path, PathBuf};

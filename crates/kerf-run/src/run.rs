@@ -147,7 +147,7 @@ fn unmade(w: &Workload, b: &BufferSpec, e: &GenerateError) -> Mistakes {
         ),
         GenerateError::Init { .. } => (
             "an `init` that suits the buffer",
-            "docs/workload.md lists them",
+            "docs/reference/workload.md lists them",
         ),
         GenerateError::File { .. } => {
             ("a readable .npy file", "check the path and its permissions")

@@ -1,6 +1,6 @@
 //! Recorded search spaces: what every assignment gives, so that strategies can be compared without a device.
 //!
-//! Kerf's own format (`docs/search.md`) is JSON; cache files of Kernel Tuner and T4 files come by
+//! Kerf's own format (`docs/reference/search.md`) is JSON; cache files of Kernel Tuner and T4 files come by
 //! [`crate::exchange`]. All may be compressed by gzip.
 use crate::exchange::{self, ConfigurationEntry, ExchangeError, FailureKind, Tuning, kernel_tuner};
 use crate::expression::ExpressionValue as Item;

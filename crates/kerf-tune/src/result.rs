@@ -1,4 +1,4 @@
-//! What a search gives, as files: docs/result.md describes them.
+//! What a search gives, as files: docs/reference/result.md describes them.
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};

@@ -85,9 +85,9 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
                 CcError::NoRuntime => Failure::new(e.to_string())
                     .help("cargo build -p kerf-runtime makes it; KERF_RUNTIME says where it is"),
                 CcError::Library(_) => Failure::new(e.to_string())
-                    .help("docs/applications.md lists what is; leave the library out if it can be"),
+                    .help("docs/reference/applications.md lists what is; leave the library out if it can be"),
                 CcError::Usage(_) => {
-                    Failure::new(e.to_string()).help("docs/applications.md lists the options")
+                    Failure::new(e.to_string()).help("docs/reference/applications.md lists the options")
                 }
                 e => Failure::new(e.to_string()),
             };

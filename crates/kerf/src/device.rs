@@ -157,19 +157,19 @@ fn read(path: &Path) -> Result<DeviceProfile, Failure> {
     let p = DeviceProfile::parse(&text).map_err(|e| {
         let advice = match &e {
             ProfileError::Schema(_) | ProfileError::Malformed(_) => {
-                "a profile is what `kerf device --out FILE` writes; docs/profile.md describes it"
+                "a profile is what `kerf device --out FILE` writes; docs/reference/profile.md describes it"
             }
             ProfileError::Version { .. } => {
                 "make it anew on that GPU, or use a Kerf of the version that wrote it"
             }
-            ProfileError::Field { .. } => "docs/profile.md says what each field may hold",
+            ProfileError::Field { .. } => "docs/reference/profile.md says what each field may hold",
         };
         Failure::new(format!("{shown}: {e}")).help(advice)
     })?;
     if serde_json::to_value(&p).is_ok_and(|v| steers(&v)) {
         return Err(
             Failure::new(format!("{shown}: a text in it holds control characters"))
-                .help("docs/profile.md says what each field may hold"),
+                .help("docs/reference/profile.md says what each field may hold"),
         );
     }
     Ok(p)

@@ -124,7 +124,7 @@ fn unusable(path: &Path, e: &dyn std::error::Error) -> Failure {
     let text = format!("{}: {e}", path.display());
     match text.split_once("; help: ") {
         Some((what, help)) => Failure::new(what).help(help.to_owned()),
-        None => Failure::new(text).help("docs/search.md describes the formats"),
+        None => Failure::new(text).help("docs/reference/search.md describes the formats"),
     }
 }
 

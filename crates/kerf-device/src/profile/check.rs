@@ -71,7 +71,7 @@ impl DeviceProfile {
             if !known.contains(key) {
                 return bad(
                     &format!("operations.{key}"),
-                    "there is no such operation (docs/profile.md lists them)".into(),
+                    "there is no such operation (docs/reference/profile.md lists them)".into(),
                 );
             }
             let Some(a) = &o.accuracy else { continue };

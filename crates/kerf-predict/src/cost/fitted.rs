@@ -1,6 +1,6 @@
 //! Constants of both models that neither a probe nor a document gives: fitted to times recorded on the H200.
 //!
-//! All of them stand in `data/fitted.json`, which the example `fit` of this crate writes; docs/cost.md says what a new fit
+//! All of them stand in `data/fitted.json`, which the example `fit` of this crate writes; docs/reference/prediction.md says what a new fit
 //! reproduces. Constants from probes and documents stand beside the code that uses them, each with its source.
 use super::Resource;
 use serde::{Deserialize, Serialize};

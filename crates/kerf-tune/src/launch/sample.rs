@@ -75,7 +75,7 @@ impl SampleWaves {
 /// How a launch is sampled, by its number of waves; none: too short, it runs whole.
 ///
 /// Dao samples at 2 and 3. Waves of an H200 are so short, and its caches so large, that the line through 2 and 6
-/// is better by a half; shorter launches get less, since samples would be most of them (docs/launch.md).
+/// is better by a half; shorter launches get less, since samples would be most of them (docs/reference/launch.md).
 pub fn cut(waves: f64) -> Option<SampleWaves> {
     let (short, long) = match waves {
         w if w < LEAST_WAVES => return None,

@@ -109,7 +109,10 @@ fn a_good_file() {
 
 #[test]
 fn the_documented_example_is_good() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workload.md");
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/workload.md"
+    );
     let page = std::fs::read_to_string(page).unwrap();
     let (_, rest) = page.split_once("```toml\n").unwrap();
     let (example, _) = rest.split_once("```").unwrap();

@@ -188,7 +188,7 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
             let near = kerf_workload::suggest::nearest(key, all.iter().map(|o| o.key.as_str()));
             let hint = near.map_or(String::new(), |n| format!("did you mean {n}? "));
             return Err(Failure::new(format!("there is no operation {key:?}"))
-                .help(format!("{hint}docs/profile.md lists them")));
+                .help(format!("{hint}docs/reference/profile.md lists them")));
         }
     }
     let tools = toolchain::discover(&format!("sm_{capability}"));

@@ -60,7 +60,7 @@ const SCHEMA: &str = "kerf.search-drive/1";
 
 fn wrong(what: impl std::fmt::Display) -> Failure {
     Failure::new(format!("standard input: {what}"))
-        .help("docs/search.md describes the lines of kerf search drive")
+        .help("docs/reference/search.md describes the lines of kerf search drive")
 }
 
 fn problem(t: &Task) -> Result<Problem, Failure> {
