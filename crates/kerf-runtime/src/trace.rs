@@ -254,6 +254,10 @@ impl RunTrace {
     /// Writes `trace.json`, at the end; gives what was copied.
     pub fn write(mut self, device: &str) -> Vec<Copy> {
         let _ = self.copies_file.flush();
+        if self.copied_floats {
+            // A scratch array that was freed before the first copy to the host is no output after all.
+            self.copies.retain(|c| !c.last);
+        }
         let mut kernels: Vec<&Kernel> = self.kernels.values().collect();
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let json = serde_json::json!({

@@ -65,6 +65,28 @@ fn what_kernels_leave_is_compared_where_a_program_copies_no_numbers() {
 }
 
 #[test]
+fn arrays_freed_before_the_first_copy_to_the_host_are_no_outputs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "replayed");
+    for (folder, how) in [("replays", None), ("restarts", Some("--no-replay"))] {
+        let only: Vec<&str> = ["--kernels", "series", "--out", folder]
+            .into_iter()
+            .chain(how)
+            .collect();
+        let v = result(dir.path(), "./replayed late", &only);
+        assert_eq!(v["verdict"], "tuned", "{v:#}");
+        assert_eq!(v["replay"]["used"], how.is_none(), "{v:#}");
+        assert_eq!(v["numbers"], 512, "{v:#}");
+        assert!(
+            !v["warnings"]
+                .to_string()
+                .contains("copies no floating-point numbers"),
+            "{v:#}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_replayed_restarts_the_program_by_name() {
     let dir = tempfile::tempdir().expect("a folder");
     build(dir.path(), "replayed");
