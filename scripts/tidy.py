@@ -190,6 +190,16 @@ def against_the_order():
                 yield f"{m.parent.name} imports {to}, which stands below it"
 
 
+def forgotten_tests():
+    """Files of a crate's tests that tests/all.rs does not name, so that nothing compiles them."""
+    for listed in sorted((ROOT / "crates").glob("*/tests/all.rs")):
+        named = set(re.findall(r"^mod (\w+);", listed.read_text(), re.M)) | {"all"}
+        own = re.findall(r'^\[\[test\]\]\nname = "(\w+)"', (listed.parent.parent / "Cargo.toml").read_text(), re.M)
+        for f in sorted(listed.parent.glob("*.rs")):
+            if f.stem not in named.union(own):
+                yield str(f.relative_to(ROOT))
+
+
 def findings(sources):
     found = collections.defaultdict(list)
     for s in sources:
@@ -202,6 +212,7 @@ def findings(sources):
                 found["functions called of"].append(f"{place}: {name}")
         for m in re.finditer(r"Result<[^;{}]*?,\s*String>", s.text):
             found["errors that are strings"].append(s.place(m.start()))
+    found["test files in no program"] = list(forgotten_tests())
     found["import cycles"] = list(cycles(sources))
     found["crates against their order"] = list(against_the_order())
     for name, places in sorted(public_types(sources).items()):
@@ -210,7 +221,7 @@ def findings(sources):
     return found
 
 
-KINDS = ["crates against their order", "import cycles", "long functions", "functions of many parameters", "functions called of", "public types of one name", "errors that are strings"]
+KINDS = ["crates against their order", "test files in no program", "import cycles", "long functions", "functions of many parameters", "functions called of", "public types of one name", "errors that are strings"]
 
 
 def main():

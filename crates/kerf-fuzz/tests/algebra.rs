@@ -1,5 +1,5 @@
 //! Expressions of random kernels: written again as they are they have the same bits, and what rules make of them is code.
-mod common;
+use crate::common;
 
 use common::libdevice;
 use kerf_algebra::{CostTable, candidates, clusters};

@@ -1,5 +1,5 @@
 //! Random kernels whose threads do the work of several: the bits of the kernels as they are.
-mod common;
+use crate::common;
 
 use common::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -80,7 +80,7 @@ fn random_kernels_keep_their_bits() {
     assert!(compared >= 4, "{compared} kernels were coarsened");
 }
 
-/// `cargo test -p kerf-fuzz --test coarsen -- --ignored`: minutes.
+/// `cargo test -p kerf-fuzz coarsen:: -- --ignored`: minutes.
 #[test]
 #[ignore = "takes minutes; run by name"]
 fn hundreds_of_random_kernels_keep_their_bits() {

@@ -1,5 +1,5 @@
 //! Counting does not change what a program computes: random kernels keep their bits.
-mod common;
+use crate::common;
 
 use common::{libdevice, outputs};
 use kerf_fuzz::identity::Outputs;

@@ -1,5 +1,5 @@
 //! Region mode and coroutine mode give the same bits on random kernels.
-mod common;
+use crate::common;
 
 use common::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};

@@ -12,7 +12,7 @@ mod interpreter;
 #[path = "oracle/kernels.rs"]
 mod kernels;
 
-mod common;
+use crate::common;
 
 use common::libdevice;
 use interpreter::Interpreter;

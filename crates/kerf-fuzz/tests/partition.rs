@@ -1,5 +1,5 @@
 //! Kernels in two versions: what is built, what is refused, and random kernels against an oracle.
-mod common;
+use crate::common;
 
 use common::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};

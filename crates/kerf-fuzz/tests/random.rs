@@ -1,5 +1,5 @@
 //! Random kernels on double words: whatever their shape, they can be built, compiled and run.
-mod common;
+use crate::common;
 
 use common::{libdevice, outputs};
 use kerf_fuzz::identity::Outputs;

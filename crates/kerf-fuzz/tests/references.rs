@@ -1,5 +1,5 @@
 //! References of random kernels: device code against the functions of the CPU executor.
-mod common;
+use crate::common;
 
 use kerf_fuzz::references::shadowed;
 use kerf_pass::shadow::ShadowDevice;

@@ -1,5 +1,5 @@
 //! The kernels, on the CPU executor, against the walk over every argument; `examples/brute.rs` does it on a GPU.
-mod random;
+use crate::random;
 
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use random::{Random, Sum, compare, functions};

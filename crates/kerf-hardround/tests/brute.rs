@@ -1,5 +1,5 @@
 //! The search against MPFR on every argument, and against the walk on longer ranges.
-mod common;
+use crate::common;
 
 use common::{Random, functions, listed, range};
 use kerf_hardround::confirm::value;

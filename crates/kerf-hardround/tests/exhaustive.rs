@@ -1,5 +1,5 @@
 //! Counts over whole small formats.
-mod common;
+use crate::common;
 
 use common::{Random, functions};
 use kerf_hardround::confirm::value;

@@ -1,6 +1,6 @@
 //! Ranges with poles, zeros, ends of domains, limits and changes of the result's binade: how they are divided, and that
 //! nothing is missed there.
-mod common;
+use crate::common;
 
 use common::{Random, functions, listed};
 use kerf_hardround::confirm::value;

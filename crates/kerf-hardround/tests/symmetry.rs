@@ -1,5 +1,5 @@
 //! Exact symmetries, against MPFR.
-mod common;
+use crate::common;
 
 use common::{Random, functions};
 use kerf_hardround::confirm::value;

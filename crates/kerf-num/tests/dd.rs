@@ -1,6 +1,6 @@
 //! Double-doubles against MPFR.
 
-mod oracle;
+use crate::oracle;
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! Every double-word algorithm against MPFR, with its proven bound, for both
 //! words.
 
-mod oracle;
+use crate::oracle;
 
 use std::cell::Cell;
 

@@ -1,6 +1,6 @@
 //! `exp` and `log` of double-word numbers, measured against MPFR.
 
-mod oracle;
+use crate::oracle;
 
 use kerf_num::doubleword::{Dw, fast_two_sum};
 use oracle::{PRECISION, Word, err_u2};

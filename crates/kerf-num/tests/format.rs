@@ -1,6 +1,6 @@
 //! Formats: constants, rounding against MPFR, encodings, neighbours.
 
-mod oracle;
+use crate::oracle;
 
 use std::fmt;
 

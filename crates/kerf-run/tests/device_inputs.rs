@@ -511,7 +511,7 @@ fn on_a_gpu() {
     check_examples(&mut d);
 }
 
-/// Run by hand: `cargo test --release -p kerf-run --test device_inputs speed -- --ignored --nocapture`.
+/// Run by hand: `cargo test --release -p kerf-run --test all speed -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs a GPU, measures time"]
 fn speed() {

@@ -1,5 +1,5 @@
 //! Counting as code for GPUs: NVIDIA's assembler takes it for every example, and a GPU counts what the CPU executor counts.
-mod common;
+use crate::common;
 
 use common::{assembles, examples, tools};
 use kerf_clang::compile::Toolchain;

@@ -1,5 +1,5 @@
 //! References of examples as code for GPUs, which cannot run here: the code is complete, and NVIDIA's assembler takes it.
-mod common;
+use crate::common;
 
 use common::{assembles, root, tools};
 use kerf_ir::finish;

@@ -1,5 +1,5 @@
 //! Some blocks of a launch stand for all of them.
-mod common;
+use crate::common;
 
 use common::tools;
 use kerf_pass::count::{Detail, LaunchCounts};

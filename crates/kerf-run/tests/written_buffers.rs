@@ -1,5 +1,5 @@
 //! Buffers that nothing is said to write have their first contents after a run: replays on a GPU do not put them back.
-mod common;
+use crate::common;
 
 use common::{examples, tools};
 use kerf_exec::Executor;

@@ -1,6 +1,6 @@
 //! The device's double words, bit by bit: against kerf-num's algorithms, and against the published
 //! composite formulas written down a second time here. And that nothing is fused into any of them.
-mod common;
+use crate::common;
 
 use common::setup;
 use kerf_ir::fuse::fuse_multiply_adds;

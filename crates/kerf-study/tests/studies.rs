@@ -1,5 +1,5 @@
 //! Every study in its smallest form on the CPU executor, its findings checked for consistency.
-mod common;
+use crate::common;
 
 use common::setup;
 use kerf_device::profile::{

@@ -1,5 +1,5 @@
 //! What is compared with whole-kernel fast-math.
-mod common;
+use crate::common;
 
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_num::Format;

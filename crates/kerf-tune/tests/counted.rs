@@ -1,5 +1,5 @@
 //! The cost model from counts as the search asks it, and what counted ranges forbid.
-mod common;
+use crate::common;
 
 use kerf_device::bundled;
 use kerf_num::Format;

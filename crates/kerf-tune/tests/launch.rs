@@ -1,5 +1,5 @@
 //! Single launches: runs of a grid's blocks, what belongs together, what cannot run.
-mod common;
+use crate::common;
 
 use kerf_clang::compile::Toolchain;
 use kerf_device::bundled;

@@ -1,5 +1,5 @@
 //! From LLVM IR to search problems, scores and plans.
-mod common;
+use crate::common;
 
 use kerf_pass::{MathVariant, Select, SiteFormat};
 use kerf_search::recorded::RecordedSpace;

@@ -1,4 +1,4 @@
-//! Ranks of mpirun: only in a kerf that is built for them (`cargo test -p kerf --features mpi --test mpi`).
+//! Ranks of mpirun: only in a kerf that is built for them (`cargo test -p kerf --features mpi mpi::`).
 #![cfg(feature = "mpi")]
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

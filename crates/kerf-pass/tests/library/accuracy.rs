@@ -1,5 +1,5 @@
 //! Errors of the elementary functions against MPFR, in units of u^2.
-use crate::harness::{Random, Word, pairs};
+use super::harness::{Random, Word, pairs};
 use kerf_num::doubleword::Dw;
 use rug::Float;
 

@@ -1,5 +1,5 @@
 //! Finite results have the bits that kerf-num computes.
-use crate::harness::{Random, Word, mixed, pairs};
+use super::harness::{Random, Word, mixed, pairs};
 use kerf_num::doubleword::{Dw, two_prod, two_sum};
 
 const N: usize = 20_032;

@@ -1,5 +1,5 @@
 //! Infinities, NaN, zeros, overflow, comparisons and conversions.
-use crate::harness::{Word, call, mixed, pairs};
+use super::harness::{Word, call, mixed, pairs};
 use kerf_num::doubleword::Dw;
 
 fn equal_or_both_nan(a: f64, b: f64) -> bool {

@@ -1,5 +1,5 @@
 //! Operations, comparisons and conversions in one block.
-use crate::harness::{all, counts, kernel, module, some};
+use super::harness::{all, counts, kernel, module, some};
 use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat::*};
 

@@ -1,5 +1,5 @@
 //! Math functions, intrinsics and functions that were not inlined.
-use crate::harness::{all, counts, module, whole};
+use super::harness::{all, counts, module, whole};
 use kerf_pass::{KernelPlan, Plan, SiteFormat::*};
 
 #[test]

@@ -1,5 +1,5 @@
 //! Loops: phis, and where conversions stand.
-use crate::harness::{all, counts, module, some};
+use super::harness::{all, counts, module, some};
 use kerf_pass::SiteFormat::*;
 
 const SUM: &str = "

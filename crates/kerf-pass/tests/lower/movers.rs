@@ -1,5 +1,5 @@
 //! Vectors, lanes and warp shuffles.
-use crate::harness::{all, counts, module, some};
+use super::harness::{all, counts, module, some};
 use kerf_pass::SiteFormat::*;
 
 #[test]

@@ -1,5 +1,5 @@
 //! Two f16 or bf16 operations in one instruction, and architectures without such instructions.
-use crate::harness::module;
+use super::harness::module;
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_pass::{Plan, SiteFormat, SiteFormat::*};
 
@@ -71,7 +71,7 @@ fn bf16_in_f16_code_keeps_its_range() {
   store float %d, ptr %x
   ret void",
     );
-    crate::harness::some(&m, &[(1, Bf16), (3, F16)]);
+    super::harness::some(&m, &[(1, Bf16), (3, F16)]);
     finish(&m, &[], "sm_90", Reflect::default()).expect("finishes");
     let t = ptx(&m, "sm_90").expect("PTX");
     assert!(t.contains("mul.rn.f32") && !t.contains("mul.rn.f16"), "{t}");

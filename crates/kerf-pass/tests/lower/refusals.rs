@@ -1,5 +1,5 @@
 //! What cannot be lowered, and that a refused plan changes nothing.
-use crate::harness::{module, plan};
+use super::harness::{module, plan};
 use kerf_pass::{Plan, SiteFormat, SiteFormat::*};
 
 #[track_caller]

@@ -8,7 +8,7 @@
 //! 104.2, atan2 103.6, hypot 104.5, rhypot 103.6, rsqrt 103.6, cbrt 104.2, rcbrt 103.5, erf 103.3, erfc
 //! 103.7, erfcx 103.7, normcdf 103.6, erfinv 103.8, erfcinv 104.0, normcdfinv 103.7, tgamma 101.0, lgamma
 //! 103.2 above -2; fmod and remainder are rounded once.
-use crate::harness::{Column, Library, Random};
+use super::harness::{Column, Library, Random};
 use kerf_num::Dd;
 use rug::Float;
 use rug::ops::Pow;

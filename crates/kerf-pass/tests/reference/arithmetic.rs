@@ -1,5 +1,5 @@
 //! Arithmetic of the library against `kerf_num::Dd`, bit for bit.
-use crate::harness::{Column, Library, Random, SPECIAL};
+use super::harness::{Column, Library, Random, SPECIAL};
 use kerf_num::Dd;
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! Functions that are differences of larger terms next to some of their zeros: errors beside those terms.
 //! Largest seen, as negative powers of two: lgamma below -2 105.7, j0 100.7, j1 101.3, y0 100.1, y1 101.0.
-use crate::accuracy::Place::{In, Positive};
-use crate::accuracy::{BOUND, F1, N, Place, exact, lgamma};
-use crate::harness::{Column, Library, Random};
+use super::accuracy::Place::{In, Positive};
+use super::accuracy::{BOUND, F1, N, Place, exact, lgamma};
+use super::harness::{Column, Library, Random};
 use kerf_num::Dd;
 use rug::Float;
 

@@ -1,5 +1,5 @@
 //! The library on its way to a GPU.
-use crate::harness::module;
+use super::harness::module;
 use kerf_llvm::TargetMachine;
 use kerf_pass::reference_library::FUNCTIONS;
 

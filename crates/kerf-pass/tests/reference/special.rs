@@ -1,6 +1,6 @@
 //! Special values: high words as MPFR and IEEE 754 have them, low words zero.
-use crate::accuracy::{erfcx, normcdf};
-use crate::harness::{Column, Library, SPECIAL};
+use super::accuracy::{erfcx, normcdf};
+use super::harness::{Column, Library, SPECIAL};
 use kerf_num::Dd;
 use rug::Float;
 use rug::ops::Pow;

@@ -1,5 +1,5 @@
 //! Launches that do not suit the kernels of the source.
-use crate::harness::{Folder, run};
+use super::harness::{Folder, run};
 
 /// The arguments of the launch as they are.
 const ARGS: &str = "args = [\"x\", 2.0, \"n\"]";

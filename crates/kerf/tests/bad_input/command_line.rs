@@ -1,5 +1,5 @@
 //! Options and values that make no sense.
-use crate::harness::{Folder, call, inspect, kerf, run};
+use super::harness::{Folder, call, inspect, kerf, run};
 
 #[test]
 fn commands() {

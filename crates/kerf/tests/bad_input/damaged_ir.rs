@@ -1,5 +1,5 @@
 //! LLVM files that are cut, garbled, empty or wrong. LLVM's reader crashes on some of them.
-use crate::harness::{Folder, Said, call, inspect, kerf, run};
+use super::harness::{Folder, Said, call, inspect, kerf, run};
 use std::path::Path;
 
 /// IR with one kernel, as text.

@@ -1,6 +1,6 @@
 //! Mutations of a real workload file. Whatever comes out of them, the program runs it or says what is
 //! wrong; it never crashes, and neither does its worker.
-use crate::harness::{Folder, run};
+use super::harness::{Folder, run};
 use std::path::Path;
 
 /// Cases of each kind of mutation.

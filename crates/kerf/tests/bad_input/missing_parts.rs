@@ -1,6 +1,6 @@
 //! Parts of the machine that are not there. CUDA's headers are looked for in too many places to be
 //! made absent; clang can be, and so can a GPU.
-use crate::harness::{Folder, Said, call, kerf, run};
+use super::harness::{Folder, Said, call, kerf, run};
 use std::process::Command;
 
 /// A source that no cache holds.

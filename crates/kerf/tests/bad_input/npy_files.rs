@@ -1,5 +1,5 @@
 //! `.npy` inputs that are absent, cut, or of another type or length.
-use crate::harness::{Folder, run};
+use super::harness::{Folder, run};
 
 /// A `.npy` file of version 1.
 fn npy(descr: &str, shape: &str, data: usize) -> Vec<u8> {

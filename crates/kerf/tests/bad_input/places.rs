@@ -1,5 +1,5 @@
 //! Places that cannot be written, and what is left there after a failure: nothing.
-use crate::harness::{Folder, Said, call, kerf, run};
+use super::harness::{Folder, Said, call, kerf, run};
 use std::path::Path;
 
 fn bundle(workloads: &[&Path], out: &Path) -> Said {

@@ -1,5 +1,5 @@
 //! Plans that cannot be read or carried out.
-use crate::harness::{Folder, run};
+use super::harness::{Folder, run};
 
 #[track_caller]
 fn refused(plan: &str, words: &[&str]) {

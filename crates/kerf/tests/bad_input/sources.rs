@@ -1,5 +1,5 @@
 //! Sources that are absent, of an unknown kind, wrong, or without kernels.
-use crate::harness::{Folder, inspect, run};
+use super::harness::{Folder, inspect, run};
 
 #[test]
 fn absent() {

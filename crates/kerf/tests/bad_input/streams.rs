@@ -1,5 +1,5 @@
 //! Standard streams: no escape codes where none are wanted, no crash where nobody reads.
-use crate::harness::{Folder, call, inspect, kerf, run};
+use super::harness::{Folder, call, inspect, kerf, run};
 use std::process::{Command, Stdio};
 
 const ESCAPE: char = '\x1b';

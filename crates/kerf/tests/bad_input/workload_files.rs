@@ -1,5 +1,5 @@
 //! Workload files that are absent, not TOML, or wrong in themselves.
-use crate::harness::{Folder, call, kerf, original, run};
+use super::harness::{Folder, call, kerf, original, run};
 use std::ffi::OsStr;
 use std::process::Command;
 

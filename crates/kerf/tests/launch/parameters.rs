@@ -1,5 +1,5 @@
 //! Launch parameters that are macros or constants of the source.
-use crate::{Case, shapes};
+use super::{Case, shapes};
 use serde_json::Value;
 
 /// A source with tile and unroll factors; some combinations cannot run.

@@ -1,6 +1,6 @@
 //! The CUDA examples, transcribed. Loops over threads are loops here; a barrier ends one.
-use crate::mp::{R, r};
-use crate::{Run, Want, example};
+use super::mp::{R, r};
+use super::{Run, Want, example};
 
 fn sum(terms: impl IntoIterator<Item = R>) -> R {
     terms.into_iter().fold(r(0.0), |a, b| a + b)

@@ -1,6 +1,6 @@
 //! The kernels of `stress.cu` and `half.cu`, transcribed.
-use crate::mp::{R, r};
-use crate::{Run, Want};
+use super::mp::{R, r};
+use super::{Run, Want};
 use std::path::Path;
 use std::sync::LazyLock;
 

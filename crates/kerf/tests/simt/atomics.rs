@@ -1,5 +1,5 @@
 //! Atomic operations.
-use crate::harness::{run, same_under_other_options};
+use super::harness::{run, same_under_other_options};
 use half::{bf16, f16};
 
 fn ramp(i: usize) -> i32 {

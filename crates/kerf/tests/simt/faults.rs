@@ -1,5 +1,5 @@
 //! Kernels that fail, and kernels that are refused: the message says what, where and who.
-use crate::harness::{Said, folder, kerf, run_file};
+use super::harness::{Said, folder, kerf, run_file};
 
 /// Runs one kernel of a source on a few small buffers.
 pub fn workload(

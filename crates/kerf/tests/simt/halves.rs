@@ -1,6 +1,6 @@
 //! Half-precision types.
-use crate::exact::{add, fma, mul, number, to_bf16, to_f16};
-use crate::harness::{run, same_under_other_options};
+use super::exact::{add, fma, mul, number, to_bf16, to_f16};
+use super::harness::{run, same_under_other_options};
 use half::{bf16, f16};
 use rug::float::Round::{Down, Nearest, Up, Zero};
 

@@ -1,6 +1,6 @@
 //! Results that are exactly defined.
-use crate::exact::{add, div, fma, mul, number, sqrt};
-use crate::harness::{run, same_under_other_options};
+use super::exact::{add, div, fma, mul, number, sqrt};
+use super::harness::{run, same_under_other_options};
 use rug::float::Round::{self, Down, Nearest, Up, Zero};
 
 const DOUBLES: [f64; 32] = [

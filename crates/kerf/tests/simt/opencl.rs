@@ -1,5 +1,5 @@
 //! OpenCL C.
-use crate::harness::{run, same_under_other_options};
+use super::harness::{run, same_under_other_options};
 
 fn ramp(i: usize) -> i32 {
     ((i * 37 + 11) % 101) as i32 - 20

@@ -1,6 +1,6 @@
 //! Constructs of nvcc's and OpenCL's that Kerf has not: refused by name.
-use crate::faults::{fails, says, workload};
-use crate::harness::{kerf, run_file};
+use super::faults::{fails, says, workload};
+use super::harness::{kerf, run_file};
 
 #[test]
 fn clusters_are_refused_by_name() {

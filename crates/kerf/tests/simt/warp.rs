@@ -1,5 +1,5 @@
 //! Operations of a warp.
-use crate::harness::{Scalar, run, same_under_other_options};
+use super::harness::{Scalar, run, same_under_other_options};
 
 fn ints(i: usize) -> i32 {
     ((i * 37 + 11) % 101) as i32 - 20

@@ -1,0 +1,8 @@
+//! One program for all tests of the crate: it is linked once, and keeps all cores busy.
+mod compare;
+mod directed;
+mod extremes;
+mod integers;
+mod kept;
+mod reciprocals;
+mod sfu;

@@ -1,0 +1,11 @@
+//! One program for all tests of the crate: it is linked once, and keeps all cores busy.
+mod algebra;
+mod coarsen;
+mod common;
+mod counted;
+mod files;
+mod modes;
+mod oracle;
+mod partition;
+mod random;
+mod references;
