@@ -46,7 +46,7 @@ use std::time::Instant;
 
 pub use memory::available_memory;
 pub use raw::CpuDevice;
-pub use sanitize::SanitizeOptions;
+pub use sanitize::{SanitizeOptions, UnknownFaultKind};
 pub use shadow::BYTES_PER_BYTE as SHADOW_BYTES_PER_BYTE;
 
 struct Buffer {

@@ -2,6 +2,7 @@
 use crate::advice::advice;
 use crate::other_launches::LaunchesError;
 use crate::run::RunError;
+use crate::storage::HoldingError;
 use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
 use kerf_exec::worker::WorkerError;
@@ -67,6 +68,12 @@ impl From<NoReport> for JobError {
     }
 }
 impl From<CompileError> for JobError {
+impl From<HoldingError> for JobError {
+    fn from(e: HoldingError) -> JobError {
+        JobError::Input(e.to_string())
+    }
+}
+
     fn from(e: CompileError) -> Self {
         JobError::Compile {
             message: e.to_string(),

@@ -257,8 +257,7 @@ fn session_under_job<'a>(
         ..WorkloadSession::plain(workload, infos, globals)
     };
     if let Some(p) = &job.patched {
-        let (storage, specs) =
-            storage::declared(&workload.buffers, &p.held).map_err(JobError::Input)?;
+        let (storage, specs) = storage::declared(&workload.buffers, &p.held)?;
         let specs = launched.declared.clone().unwrap_or(specs);
         (session.storage, session.declared) = (storage, Some(specs));
     }
@@ -298,7 +297,7 @@ fn rewrite(
 ) -> Result<(), JobError> {
     job.plan.apply(m)?;
     if job.patched.is_none() {
-        session.storage = storage::assign(session, &job.plan).map_err(JobError::Input)?;
+        session.storage = storage::assign(session, &job.plan)?;
     }
     launched_only(m, session, used);
     if job.memcheck.is_some() {
