@@ -112,7 +112,7 @@ pub(super) fn location(
 /// Whether an access is right; says whether other threads see what it accesses.
 #[inline]
 pub(super) fn check(
-    w: &mut BlockWorker,
+    w: &BlockWorker,
     ctx: &BlockContext,
     s: &Sanitizer,
     address: usize,
@@ -122,7 +122,7 @@ pub(super) fn check(
 ) -> Result<bool, Wrong> {
     let end = address.saturating_add(bytes as usize);
     if let Some(c) = &w.checks {
-        let o = &c.objects[s.index(site)];
+        let o = c.borrow().objects[s.index(site)];
         let same = o.base == base && address & o.low == 0;
         if same && address >= o.start && end <= o.end {
             return Ok(o.watched);
@@ -136,8 +136,8 @@ pub(super) fn check(
             None => find(w, ctx, s, address, base, bytes, site)?,
         },
     };
-    if let Some(c) = &mut w.checks {
-        c.objects[s.index(site)] = Object { base, low, ..found };
+    if let Some(c) = &w.checks {
+        c.borrow_mut().objects[s.index(site)] = Object { base, low, ..found };
     }
     Ok(found.watched)
 }
