@@ -3,7 +3,7 @@ use super::code::{HIGHEST, LoadedCode};
 use super::driver::{DriverContext, check};
 use super::fixed_memory::CudaFixedMemory;
 use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
-use crate::{ExecError, KernelStats};
+use crate::{DeviceKind, ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
 use kerf_ir::blob::{CodeImage, ImageKind};
 use kerf_llvm::Module;
@@ -73,8 +73,8 @@ fn event_of(e: u64) -> sys::CUevent {
 }
 
 impl RawDevice for CudaDevice {
-    fn kind(&self) -> &'static str {
-        "cuda"
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Cuda
     }
     fn name(&self) -> String {
         self.context.name.clone()

@@ -43,7 +43,8 @@ impl JobError {
     pub fn spoils_worker(&self) -> bool {
         matches!(
             self,
-            JobError::Exec(ExecError::Device { .. }) | JobError::Overwritten(_)
+            JobError::Exec(ExecError::Device { .. } | ExecError::Launch { .. })
+                | JobError::Overwritten(_)
         )
     }
 }
@@ -67,13 +68,13 @@ impl From<NoReport> for JobError {
         }
     }
 }
-impl From<CompileError> for JobError {
 impl From<HoldingError> for JobError {
     fn from(e: HoldingError) -> JobError {
         JobError::Input(e.to_string())
     }
 }
 
+impl From<CompileError> for JobError {
     fn from(e: CompileError) -> Self {
         JobError::Compile {
             message: e.to_string(),
