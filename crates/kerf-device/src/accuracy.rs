@@ -39,7 +39,7 @@ use crate::operation::{Operation, find};
 use crate::profile::{Accuracy, Coverage};
 use device::KernelRunner;
 use exact::ExactFunction;
-use kerf_exec::{ExecError, Executor};
+use kerf_exec::{DeviceKind, ExecError, Executor};
 use kerf_llvm::{LlvmError, Module};
 use number::NumberKind;
 use strata::Stratum;
@@ -273,7 +273,7 @@ fn strata_of(s: &AccuracySubject, effort: &ArgumentEffort) -> (Vec<Stratum>, Cov
 
 /// What the CPU executor does not reproduce.
 fn modelled(exec: &dyn Executor) -> Option<String> {
-    if exec.device().kind != "cpu" {
+    if exec.device().kind != DeviceKind::Cpu {
         return None;
     }
     let mut names: Vec<String> = exec

@@ -30,7 +30,9 @@ mod signals;
 mod symbols;
 mod table_names;
 
-use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch, LaunchConfiguration};
+use crate::{
+    BufferId, DeviceInfo, DeviceKind, ExecError, Executor, KernelStats, Launch, LaunchConfiguration,
+};
 use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::{ShadowMap, VARIABLE_ENTRIES};
@@ -46,7 +48,7 @@ use std::time::Instant;
 
 pub use memory::available_memory;
 pub use raw::CpuDevice;
-pub use sanitize::SanitizeOptions;
+pub use sanitize::{SanitizeOptions, UnknownFaultKind};
 pub use shadow::BYTES_PER_BYTE as SHADOW_BYTES_PER_BYTE;
 
 struct Buffer {
@@ -383,7 +385,7 @@ impl CpuExecutor {
 impl Executor for CpuExecutor {
     fn device(&self) -> DeviceInfo {
         DeviceInfo {
-            kind: "cpu".into(),
+            kind: DeviceKind::Cpu,
             name: format!("CPU executor, {} threads", self.pool.current_num_threads()),
             detail: "times are of this machine's processor, not of a GPU".into(),
         }

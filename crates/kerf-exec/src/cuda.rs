@@ -12,7 +12,7 @@ mod raw;
 mod stream;
 pub mod watch;
 
-use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use crate::{BufferId, DeviceInfo, DeviceKind, ExecError, Executor, KernelStats, Launch};
 use clear::Clear;
 use code::LoadedCode;
 use driver::{DriverContext, DriverEvent};
@@ -208,7 +208,7 @@ impl Drop for CudaExecutor {
 impl Executor for CudaExecutor {
     fn device(&self) -> DeviceInfo {
         DeviceInfo {
-            kind: "cuda".into(),
+            kind: DeviceKind::Cuda,
             name: self.context.name.clone(),
             detail: format!(
                 "sm_{}, driver {}",

@@ -121,11 +121,34 @@ pub(crate) struct LaunchConfiguration<'a> {
     pub dynamic_shared: u32,
 }
 
+/// What kind of device computes, or stands for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// The CPU executor.
+    Cpu,
+    /// A GPU.
+    Cuda,
+    /// A profile, from which times are predicted.
+    Profile,
+}
+
+impl DeviceKind {
+    /// As documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Cuda => "cuda",
+            DeviceKind::Profile => "profile",
+        }
+    }
+}
+
 /// What a device is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// `cpu` or `cuda`.
-    pub kind: String,
+    /// What kind of device.
+    pub kind: DeviceKind,
     /// Model.
     pub name: String,
     /// What a reader of results must know.
@@ -194,6 +217,14 @@ pub enum ExecError {
     /// The device or its driver failed.
     #[error("{what}: {why}")]
     Device {
+        /// What was being done.
+        what: String,
+        /// The driver's reason.
+        why: String,
+    },
+    /// The driver refused a launch: registers or local memory do not suffice. A fault of the program itself shows later.
+    #[error("{what}: {why}")]
+    Launch {
         /// What was being done.
         what: String,
         /// The driver's reason.

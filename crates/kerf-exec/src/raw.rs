@@ -3,7 +3,7 @@
 //! [`crate::Executor`] runs one program over numbered buffers; an application brings several programs and
 //! passes plain addresses, inside structs and arrays too. Both kinds of device are behind one trait, which
 //! Kerf's CUDA runtime is written against.
-use crate::{ExecError, KernelStats};
+use crate::{DeviceKind, ExecError, KernelStats};
 use kerf_ir::blob::CodeImage;
 use kerf_llvm::Module;
 use std::ffi::c_void;
@@ -58,8 +58,8 @@ pub struct Rectangle {
 
 /// A device.
 pub trait RawDevice {
-    /// `cpu` or `cuda`.
-    fn kind(&self) -> &'static str;
+    /// What kind of device.
+    fn kind(&self) -> DeviceKind;
     /// Model.
     fn name(&self) -> String;
     /// CUDA's code for the last failure that was the device's own.

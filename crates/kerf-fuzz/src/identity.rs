@@ -152,7 +152,9 @@ pub fn run(
     let mut kernel = p.random.kernels[index].clone();
     let threads = kernel.threads();
     if let Some(c) = p.coarsen.get(index).copied().flatten() {
-        kernel.block = c.launch(kernel.block).map_err(ExecError::Compile)?;
+        kernel.block = c
+            .launch(kernel.block)
+            .map_err(|e| ExecError::Compile(e.to_string()))?;
     }
     let outs = launch((&kernel, threads), (p.seed, index), lambda, exec)?;
     read_outputs(&outs, exec)

@@ -85,10 +85,12 @@ impl Lanes for ScalarLane {
     }
     #[inline(always)]
     unsafe fn load_u(p: *const u64) -> u64 {
+        // SAFETY: as the trait's functions promise: the pointer is to a value.
         unsafe { *p }
     }
     #[inline(always)]
     unsafe fn store_u(p: *mut u64, u: u64) {
+        // SAFETY: as the trait's functions promise: the pointer is to a value.
         unsafe { *p = u }
     }
     #[inline(always)]
@@ -178,7 +180,11 @@ macro_rules! lanes {
     ($(unsafe fn $name:ident($($a:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
         $(#[inline(always)]
         #[allow(unused_unsafe)]
-        unsafe fn $name($($a: $t),*) $(-> $r)? { unsafe { $body } })*
+        unsafe fn $name($($a: $t),*) $(-> $r)? {
+            // SAFETY: the processor has the instructions, and pointers are to as many values as there are lanes, which the
+            // caller sees to.
+            unsafe { $body }
+        })*
     };
 }
 

@@ -34,6 +34,7 @@ impl<L: Lanes> Copy for State<L> {}
 impl<L: Lanes> State<L> {
     #[inline(always)]
     unsafe fn new(a: L::U, b: L::U) -> Self {
+        // SAFETY: as the caller's, who has the processor's features.
         unsafe {
             let (a, b) = (L::fraction(a), L::fraction(b));
             let one = L::splat(1.0);
@@ -53,6 +54,7 @@ impl<L: Lanes> State<L> {
     /// Both steps, as far as no more than n points come of it; the lanes that may go on.
     #[inline(always)]
     unsafe fn round(&mut self, n: L::F) -> u32 {
+        // SAFETY: as the caller's, who has the processor's features.
         unsafe {
             let inverse = L::reciprocal(self.x);
             let q = L::floor(L::mul(self.y, inverse));
@@ -69,6 +71,7 @@ impl<L: Lanes> State<L> {
     /// Both steps in part, up to n points; the lanes where the distance is less than d or not known.
     #[inline(always)]
     unsafe fn finish(&mut self, n: L::F, d: L::F) -> u32 {
+        // SAFETY: as the caller's, who has the processor's features.
         unsafe {
             let (zero, one) = (L::splat(0.0), L::splat(1.0));
             // Less by a half, the quotient's floor plus one is the ceiling, and never near an integer.
@@ -91,6 +94,7 @@ impl<L: Lanes> State<L> {
     /// y becomes y - q x; the rest r lies at the lower end.
     #[inline(always)]
     unsafe fn shorten_y(&mut self, q: L::F, inverse: L::F) {
+        // SAFETY: as the caller's, who has the processor's features.
         unsafe {
             let r = L::minus(self.y, q, self.x);
             let moved = L::and_not(self.inx, L::ge(self.z, r));
@@ -109,6 +113,7 @@ impl<L: Lanes> State<L> {
     /// x becomes x - q y; the rest lies at the upper end.
     #[inline(always)]
     unsafe fn shorten_x(&mut self, q: L::F, inverse: L::F) {
+        // SAFETY: as the caller's, who has the processor's features.
         unsafe {
             let t = L::min(L::floor(L::mul(self.z, inverse)), q);
             let z = L::minus(self.z, t, self.y);
@@ -136,6 +141,7 @@ pub unsafe fn failures<L: Lanes>(
     n: f64,
     d: f64,
 ) -> u32 {
+    // SAFETY: as the caller's, who has the processor's features.
     unsafe {
         let n = L::splat(n);
         // Four variables, not an array: they have to stay in registers. And no closures here: they would

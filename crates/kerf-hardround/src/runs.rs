@@ -64,10 +64,12 @@ pub fn near(
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn visit_avx2(s: &RunStarts, runs: usize, t: Threshold, at: u64, out: &mut Vec<u64>) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { visit::<Avx2>(s, runs, t, at, out) }
 }
 #[target_feature(enable = "avx512f")]
 unsafe fn visit_avx512(s: &RunStarts, runs: usize, t: Threshold, at: u64, out: &mut Vec<u64>) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { visit::<Avx512>(s, runs, t, at, out) }
 }
 
@@ -77,6 +79,7 @@ const GROUPS: usize = 4;
 #[inline(always)]
 unsafe fn visit<L: Lanes>(s: &RunStarts, runs: usize, t: Threshold, at: u64, out: &mut Vec<u64>) {
     let lanes = GROUPS * L::W;
+    // SAFETY: each vector has `runs` values, a multiple of the lanes; the processor has their features: the caller sees to both.
     unsafe {
         let (offset, d) = (L::splat_u(t.offset), L::splat(t.d));
         for group in 0..runs / lanes {

@@ -224,18 +224,22 @@ fn walk_lines(
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn first_avx2(s: &[Vec<u64>; STARTS], runs: usize, plan: &BlockPlan, out: &mut Lines) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { first_level::<Avx2>(s, runs, plan, out) }
 }
 #[target_feature(enable = "avx512f")]
 unsafe fn first_avx512(s: &[Vec<u64>; STARTS], runs: usize, plan: &BlockPlan, out: &mut Lines) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { first_level::<Avx512>(s, runs, plan, out) }
 }
 #[target_feature(enable = "avx2,fma")]
 unsafe fn later_avx2(plan: &BlockPlan, l: usize, parts: &mut Lines, out: &mut Lines) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { later_level::<Avx2>(plan, l, parts, out) }
 }
 #[target_feature(enable = "avx512f")]
 unsafe fn later_avx512(plan: &BlockPlan, l: usize, parts: &mut Lines, out: &mut Lines) {
+    // SAFETY: the function has the features that these lanes need; the rest as the caller's.
     unsafe { later_level::<Avx512>(plan, l, parts, out) }
 }
 
@@ -269,6 +273,7 @@ unsafe fn keep<L: Lanes>(
 /// All groups' lanes from memory, which has to have them.
 #[inline(always)]
 unsafe fn load<L: Lanes>(v: &[u64], first: usize) -> [L::U; GROUPS] {
+    // SAFETY: the vectors are as long as the lanes that are read of them, and the processor has their features: the caller sees to it.
     unsafe {
         let mut r = [L::splat_u(0); GROUPS];
         for (g, r) in r.iter_mut().enumerate() {
@@ -290,6 +295,7 @@ unsafe fn first_level<L: Lanes>(
     let level = &plan.levels[0];
     let n = level.n;
     let lanes = GROUPS * L::W;
+    // SAFETY: the vectors are as long as the lanes that are read of them, and the processor has their features: the caller sees to it.
     unsafe {
         let offset = L::splat_u(level.offset);
         for group in 0..runs / lanes {
@@ -322,6 +328,7 @@ unsafe fn later_level<L: Lanes>(plan: &BlockPlan, l: usize, parts: &mut Lines, o
     for v in [&mut parts.b, &mut parts.a] {
         v.resize(count.div_ceil(lanes) * lanes, 1 << 63);
     }
+    // SAFETY: the vectors are as long as the lanes that are read of them, and the processor has their features: the caller sees to it.
     unsafe {
         let offset = L::splat_u(level.offset);
         for first in (0..count).step_by(lanes) {

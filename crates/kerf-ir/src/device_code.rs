@@ -7,7 +7,10 @@ use kerf_llvm::Module;
 use std::path::Path;
 
 /// Adds compiled code to a packed program in a file ([`blob::KeptCode`]), or says why it cannot.
-pub type Keep<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
+pub type Keep<'a> = &'a dyn Fn(&Path) -> Result<(), KeepError>;
+
+/// Why code is not kept, in the words of whoever compiles it.
+pub type KeepError = Box<dyn std::error::Error>;
 
 /// Compiles, prepares and packs a unit. Units that are linked with others are only compiled: they are prepared when the
 /// program starts, and so is their code.

@@ -2,30 +2,26 @@
 //!
 //! Loops over the block unroll and divisions by its extents go away. The kernel can then be launched with
 //! that block only, which PTX says as `.reqntid`.
+use crate::block_refusal::BlockRefusal;
 use crate::registers::reads;
 use kerf_ir::kernels::block_bounds;
 use kerf_llvm::{Module, Value};
 
 /// Why a kernel cannot have a block; none if it can.
-pub fn obstacle(m: &Module, kernel: Value, block: [u32; 3]) -> Option<String> {
+pub fn obstacle(m: &Module, kernel: Value, block: [u32; 3]) -> Option<BlockRefusal> {
     let bounds = block_bounds(m, kernel);
     let threads: u32 = block.iter().product();
-    if let Some(r) = bounds.required.filter(|r| *r != block) {
-        return Some(format!(
-            "the source requires blocks of {} x {} x {} (reqd_work_group_size)",
-            r[0], r[1], r[2]
-        ));
+    if let Some(required) = bounds.required.filter(|r| *r != block) {
+        return Some(BlockRefusal::Required { required });
     }
     let most = bounds.most.filter(|most| threads > *most)?;
-    Some(format!(
-        "the source allows at most {most} threads a block (__launch_bounds__)"
-    ))
+    Some(BlockRefusal::Bounds { most })
 }
 
 /// Compiles a kernel for one block.
-pub fn fix(m: &Module, kernel: Value, block: [u32; 3]) -> Result<(), String> {
+pub fn fix(m: &Module, kernel: Value, block: [u32; 3]) -> Result<(), BlockRefusal> {
     if block.contains(&0) {
-        return Err("a block has at least one thread along each axis".into());
+        return Err(BlockRefusal::Empty);
     }
     if let Some(why) = obstacle(m, kernel, block) {
         return Err(why);

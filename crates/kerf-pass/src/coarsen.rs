@@ -14,6 +14,7 @@
 //!
 //! After Volkov, "Better performance at lower occupancy" (GTC 2010), and Magni, Dubach, O'Boyle, "A large-scale
 //! cross-architecture evaluation of thread-coarsening" (SC 2013).
+mod axis;
 mod choice;
 mod error;
 mod facts;
@@ -31,8 +32,9 @@ use crate::registers::reads;
 use kerf_ir::kernels::block_bounds;
 use kerf_llvm::{Module, Value};
 
-pub use choice::{CoarseAxis, Coarsening, FACTORS};
-pub use error::CoarsenError;
+pub use axis::CoarseAxis;
+pub use choice::{Coarsening, FACTORS};
+pub use error::{CoarsenError, CoarsenObstacle};
 pub use obstacle::obstacle;
 
 /// Does a kernel number its threads along x?
@@ -43,11 +45,11 @@ pub fn is_indexed(kernel: Value) -> bool {
 /// Coarsens a kernel of a prepared module.
 pub fn coarsen(m: &Module, kernel: Value, c: &Coarsening) -> Result<(), CoarsenError> {
     if let Some(why) = obstacle(m, kernel, c) {
-        return Err(CoarsenError::Obstacle(why));
+        return Err(why.into());
     }
     let bounds = block_bounds(m, kernel);
     if let Some(block) = bounds.required {
-        let [x, y, z] = c.launch(block).map_err(CoarsenError::Obstacle)?;
+        let [x, y, z] = c.launch(block)?;
         kernel.add_fn_attr("nvvm.reqntid", &format!("{x},{y},{z}"));
     }
     if let Some(most) = bounds.most {

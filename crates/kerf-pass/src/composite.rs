@@ -121,7 +121,7 @@ impl Build for Pass {
         i: Value,
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
-        let operation = operation::classify(i).map_err(LlvmError)?;
+        let operation = operation::classify(i).map_err(|e| LlvmError(e.to_string()))?;
         match operation {
             Operation::Call(name) => {
                 let args = match i.opcode() {

@@ -1,6 +1,7 @@
 //! Sites in other formats, whichever pass builds them.
 use crate::carry::carry;
 use crate::engine::{self, Build, ChosenFormats, FormatEngine};
+use crate::format_refusal::FormatRefusal;
 use crate::shuffle;
 use crate::site_format::SiteFormat;
 use crate::{composite, doubleword, lower};
@@ -24,7 +25,7 @@ impl Build for Both {
 }
 
 /// Whether an instruction can be computed in a format that is not its own; the reason if not.
-pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
+pub fn check(i: Value, to: SiteFormat) -> Result<(), FormatRefusal> {
     match to.is_pair() {
         true => composite::check(i, to),
         false => lower::check(i, to),

@@ -5,6 +5,7 @@
 //! small as a warp for all that the kernel computes, and is large for the machine. The kernel is launched
 //! with blocks of 32 x C threads; each row of 32 is one of the old blocks. What belonged to a block belongs
 //! to a row: its index, its extents, its shared memory, its barriers, which become those of a warp.
+use crate::block_refusal::BlockRefusal;
 use crate::registers::{read_elsewhere, reads};
 use kerf_ir::kernels::{block_bounds, reachable, used_globals};
 use kerf_llvm::{Builder, IntPred, LlvmError, Module, Opcode, Value, space};
@@ -32,12 +33,17 @@ pub struct Regrouped {
 }
 
 /// The launch that does what one of warp-sized blocks did.
-pub fn launch(c: u32, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Regrouped, String> {
+pub fn launch(
+    c: u32,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+) -> Result<Regrouped, BlockRefusal> {
     if block != [GROUP, 1, 1] {
-        return Err(format!(
-            "regrouping takes blocks of {GROUP} x 1 x 1 threads, and this one has {} x {} x {}",
-            block[0], block[1], block[2]
-        ));
+        return Err(BlockRefusal::NotWarpSized {
+            group: GROUP,
+            block,
+        });
     }
     let each = shared.next_multiple_of(ALIGNMENT);
     Ok(Regrouped {
@@ -71,35 +77,36 @@ fn other_barrier(n: &str) -> bool {
 }
 
 /// Why a kernel cannot be regrouped; none if it can.
-pub fn obstacle(m: &Module, kernel: Value, c: u32) -> Option<String> {
+pub fn obstacle(m: &Module, kernel: Value, c: u32) -> Option<BlockRefusal> {
     if !(2..=MOST).contains(&c) {
-        return Some(format!("C is {c}, and not from 2 to {MOST}"));
+        return Some(BlockRefusal::Groups {
+            groups: c,
+            most: MOST,
+        });
     }
     let bounds = block_bounds(m, kernel);
     if let Some(most) = bounds.most.filter(|most| GROUP * c > *most) {
-        return Some(format!(
-            "the source allows at most {most} threads a block (__launch_bounds__)"
-        ));
+        return Some(BlockRefusal::Bounds { most });
     }
     if bounds.required.is_some() {
-        return Some("the source requires one block size (reqd_work_group_size)".into());
+        return Some(BlockRefusal::RequiresOne);
     }
     if !kernel.users().is_empty() {
-        return Some("something refers to it, which would not know of its new parameters".into());
+        return Some(BlockRefusal::Referenced);
     }
     let slots = |r: &str| r.starts_with("warpid") || r.starts_with("nwarpid");
     if reads(kernel).iter().any(|(_, r)| slots(r)) {
-        return Some("it reads the hardware's warp slots".into());
+        return Some(BlockRefusal::WarpSlots);
     }
     if let Some(f) = read_elsewhere(kernel, |_| true) {
-        return Some(format!("{f} was not inlined and reads indices"));
+        return Some(BlockRefusal::NotInlined(f));
     }
     for f in reachable(kernel) {
         for i in f.instructions() {
             let Some(n) = intrinsic(i) else { continue };
             let inlined = f == kernel;
             if other_barrier(&n) && !(inlined && plain_barrier(&n)) {
-                return Some(format!("it has a barrier that is not of all threads ({n})"));
+                return Some(BlockRefusal::PartialBarrier(n));
             }
         }
     }
@@ -123,9 +130,9 @@ fn shared_of(m: &Module, kernel: Value) -> Vec<(Value, u64)> {
 }
 
 /// Puts C warp-sized blocks of a kernel together.
-pub fn regroup(m: &Module, kernel: Value, c: u32) -> Result<(), LlvmError> {
+pub fn regroup(m: &Module, kernel: Value, c: u32) -> Result<(), BlockRefusal> {
     if let Some(why) = obstacle(m, kernel, c) {
-        return Err(LlvmError(why));
+        return Err(why);
     }
     let shared = shared_of(m, kernel);
     for (g, _) in &shared {
@@ -210,5 +217,5 @@ pub fn regroup(m: &Module, kernel: Value, c: u32) -> Result<(), LlvmError> {
         }
     }
     k.add_fn_attr("nvvm.reqntid", &format!("{GROUP},{c},1"));
-    m.verify()
+    Ok(m.verify()?)
 }

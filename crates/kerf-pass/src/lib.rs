@@ -1,6 +1,8 @@
 //! Plans, and the passes that carry them out, one a file.
 #![warn(missing_docs)]
 
+mod at_line;
+mod block_refusal;
 pub mod block_role;
 pub mod block_size;
 mod carry;
@@ -12,6 +14,7 @@ pub mod count;
 mod device_library;
 pub mod doubleword;
 pub mod engine;
+mod format_refusal;
 mod format_types;
 pub mod formats;
 pub mod index_space;
@@ -29,7 +32,10 @@ pub mod site_format;
 mod specialise;
 pub mod storage;
 
+pub use at_line::AtLine;
+pub use block_refusal::BlockRefusal;
 pub use coarsen::Coarsening;
+pub use format_refusal::FormatRefusal;
 pub use math::MathVariant;
 pub use partition::{Partition, Select};
 pub use plan::{KernelPlan, Plan, PlanError};

@@ -196,78 +196,84 @@ impl Build for Pass {
             _ => i.operands(),
         };
         let own = format_of(i).unwrap_or(to);
-        Ok(match operation::in_format(i, to).map_err(LlvmError)? {
-            Operation::Binary(op) => b.bin(op, e.get(args[0], to)?, e.get(args[1], to)?),
-            // The instruction is no more than a formula in f32 on NVPTX; the function is exact.
-            Operation::Remainder if !i.ty().is_vector() => self.library(e, b, i, "fmodf", to)?,
-            Operation::Remainder => {
-                b.bin(Opcode::LLVMFRem, e.get(args[0], to)?, e.get(args[1], to)?)
-            }
-            Operation::Reciprocal => b.bin(Opcode::LLVMFDiv, t.real(1.0), e.get(args[0], to)?),
-            Operation::Negate => b.fneg(e.get(args[0], to)?),
-            Operation::Select => b.select(args[0], e.get(args[1], to)?, e.get(args[2], to)?),
-            Operation::Compare => b.fcmp(i.real_pred(), e.get(args[0], to)?, e.get(args[1], to)?),
-            Operation::Convert => e.get(args[0], to)?,
-            Operation::FromInteger { signed } => from_integer(b, args[0], signed, t),
-            Operation::ToInteger { signed } => {
-                let op = match signed {
-                    true => Opcode::LLVMFPToSI,
-                    false => Opcode::LLVMFPToUI,
-                };
-                match to {
-                    SiteFormat::Bf16 => {
-                        self.in_f32(e, b, &args, to, &|b, x| b.cast(op, x[0], i.ty()))?
+        Ok(
+            match operation::in_format(i, to).map_err(|e| LlvmError(e.to_string()))? {
+                Operation::Binary(op) => b.bin(op, e.get(args[0], to)?, e.get(args[1], to)?),
+                // The instruction is no more than a formula in f32 on NVPTX; the function is exact.
+                Operation::Remainder if !i.ty().is_vector() => {
+                    self.library(e, b, i, "fmodf", to)?
+                }
+                Operation::Remainder => {
+                    b.bin(Opcode::LLVMFRem, e.get(args[0], to)?, e.get(args[1], to)?)
+                }
+                Operation::Reciprocal => b.bin(Opcode::LLVMFDiv, t.real(1.0), e.get(args[0], to)?),
+                Operation::Negate => b.fneg(e.get(args[0], to)?),
+                Operation::Select => b.select(args[0], e.get(args[1], to)?, e.get(args[2], to)?),
+                Operation::Compare => {
+                    b.fcmp(i.real_pred(), e.get(args[0], to)?, e.get(args[1], to)?)
+                }
+                Operation::Convert => e.get(args[0], to)?,
+                Operation::FromInteger { signed } => from_integer(b, args[0], signed, t),
+                Operation::ToInteger { signed } => {
+                    let op = match signed {
+                        true => Opcode::LLVMFPToSI,
+                        false => Opcode::LLVMFPToUI,
+                    };
+                    match to {
+                        SiteFormat::Bf16 => {
+                            self.in_f32(e, b, &args, to, &|b, x| b.cast(op, x[0], i.ty()))?
+                        }
+                        _ => b.cast(op, e.get(args[0], to)?, i.ty()),
                     }
-                    _ => b.cast(op, e.get(args[0], to)?, i.ty()),
                 }
-            }
-            Operation::Load => {
-                let next = i
-                    .next()
-                    .ok_or_else(|| LlvmError("a block ends with a load".into()))?;
-                convert::words(&Builder::before(next), i, to.word())
-            }
-            Operation::Store => {
-                let own = format_of(args[0]).unwrap_or(own);
-                let v = e.rounded(args[0], to, own)?;
-                i.set_operand(0, v);
-                i
-            }
-            Operation::Intrinsic(name) => {
-                let args = args
-                    .iter()
-                    .map(|a| e.get(*a, to))
-                    .collect::<Result<Vec<_>, _>>()?;
-                b.intrinsic(name, &[t], &args)
-            }
-            Operation::Wide(name) => {
-                let call = |b: &Builder, x: &[Value]| b.intrinsic(name, &[x[0].ty()], x);
-                match is_small(to) {
-                    true => self.in_f32(e, b, &args, to, &call)?,
-                    false => call(b, &[e.get(args[0], to)?]),
+                Operation::Load => {
+                    let next = i
+                        .next()
+                        .ok_or_else(|| LlvmError("a block ends with a load".into()))?;
+                    convert::words(&Builder::before(next), i, to.word())
                 }
-            }
-            Operation::OfNumber(name) => self.in_f32(e, b, &args, to, &|b, x| {
-                let types = match name {
-                    "llvm.is.fpclass" => vec![x[0].ty()],
-                    _ => vec![i.ty(), x[0].ty()],
-                };
-                b.intrinsic(name, &types, x)
-            })?,
-            Operation::Library(single) => self.library(e, b, i, &single, to)?,
-            Operation::Nvvm(name) => self.in_f32(e, b, &args, to, &|b, x| {
-                b.intrinsic(&format!("llvm.nvvm.{name}"), &[], x)
-            })?,
-            Operation::Lane(name) => {
-                let mut args = args;
-                let v = e.get(args[1], to)?;
-                let bits = b.int_ty(8 * to.word().bytes() as u32);
-                args[1] = b.zext_or_trunc(b.bitcast(v, bits), b.int_ty(32));
-                let moved = b.intrinsic(&format!("llvm.nvvm.{name}"), &[], &args);
-                b.bitcast(b.zext_or_trunc(moved, bits), v.ty())
-            }
-            Operation::Move => self.moved(e, b, i, to)?,
-            Operation::Phi => return Err(LlvmError("phis are built first".into())),
-        })
+                Operation::Store => {
+                    let own = format_of(args[0]).unwrap_or(own);
+                    let v = e.rounded(args[0], to, own)?;
+                    i.set_operand(0, v);
+                    i
+                }
+                Operation::Intrinsic(name) => {
+                    let args = args
+                        .iter()
+                        .map(|a| e.get(*a, to))
+                        .collect::<Result<Vec<_>, _>>()?;
+                    b.intrinsic(name, &[t], &args)
+                }
+                Operation::Wide(name) => {
+                    let call = |b: &Builder, x: &[Value]| b.intrinsic(name, &[x[0].ty()], x);
+                    match is_small(to) {
+                        true => self.in_f32(e, b, &args, to, &call)?,
+                        false => call(b, &[e.get(args[0], to)?]),
+                    }
+                }
+                Operation::OfNumber(name) => self.in_f32(e, b, &args, to, &|b, x| {
+                    let types = match name {
+                        "llvm.is.fpclass" => vec![x[0].ty()],
+                        _ => vec![i.ty(), x[0].ty()],
+                    };
+                    b.intrinsic(name, &types, x)
+                })?,
+                Operation::Library(single) => self.library(e, b, i, &single, to)?,
+                Operation::Nvvm(name) => self.in_f32(e, b, &args, to, &|b, x| {
+                    b.intrinsic(&format!("llvm.nvvm.{name}"), &[], x)
+                })?,
+                Operation::Lane(name) => {
+                    let mut args = args;
+                    let v = e.get(args[1], to)?;
+                    let bits = b.int_ty(8 * to.word().bytes() as u32);
+                    args[1] = b.zext_or_trunc(b.bitcast(v, bits), b.int_ty(32));
+                    let moved = b.intrinsic(&format!("llvm.nvvm.{name}"), &[], &args);
+                    b.bitcast(b.zext_or_trunc(moved, bits), v.ty())
+                }
+                Operation::Move => self.moved(e, b, i, to)?,
+                Operation::Phi => return Err(LlvmError("phis are built first".into())),
+            },
+        )
     }
 }

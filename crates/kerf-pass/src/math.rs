@@ -5,6 +5,7 @@
 //! puts the instructions in its place, in whatever format the site then has.
 mod emit;
 mod function;
+mod refusal;
 mod variant;
 
 use crate::engine::places;
@@ -15,64 +16,57 @@ use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, TargetMachine, 
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
+pub use refusal::MathRefusal;
 pub use variant::{MathVariant, ParseMathVariantError};
 
 /// Before the names of Kerf's own functions.
 const PREFIX: &str = "__nv_kerf.";
 
 /// Does a divisor stay the same in the innermost loop around the division? The reason if not.
-fn invariant(i: Value, divisor: Value) -> Result<(), String> {
+fn invariant(i: Value, divisor: Value) -> Result<(), MathRefusal> {
     if divisor.is_constant() || divisor.is_argument() {
         return Ok(());
     }
     let f = i.block().function();
     let depth: BTreeMap<_, u32> = f.blocks().into_iter().zip(f.loop_depths()).collect();
     match (depth[&divisor.block()], depth[&i.block()]) {
-        (_, 0) => {
-            Err("it is in no loop, and its divisor is neither a constant nor an argument".into())
-        }
+        (_, 0) => Err(MathRefusal::NoLoop),
         (d, own) if d < own => Ok(()),
-        _ => Err("its divisor changes in the loop".into()),
+        _ => Err(MathRefusal::DivisorChanges),
     }
 }
 
 /// Whether a site can be computed by a variant in a format; the reason if not.
-pub fn check(i: Value, variant: MathVariant, format: SiteFormat) -> Result<(), String> {
+pub fn check(i: Value, variant: MathVariant, format: SiteFormat) -> Result<(), MathRefusal> {
     if variant == MathVariant::Accurate {
         return Ok(());
     }
     let Some((f, args)) = function::computed_by(i) else {
-        return Err("only sin, cos, tan, tanh, exp, exp2, exp10, log, log2, log10, sqrt, rsqrt, 1/x, x/y, pow, hypot and sincos in f32 or f64 have variants".into());
+        return Err(MathRefusal::NoVariants);
     };
     if format.is_pair() {
-        return Err(format!("double words ({format}) have no variants"));
+        return Err(MathRefusal::Pair(format));
     }
     let own = float_shape(args[0].ty()).map(|s| SiteFormat::from(s.0));
     if args[0].ty().is_vector() && own != Some(format) {
-        return Err("a site on vectors keeps its format or its variant".into());
+        return Err(MathRefusal::Vector);
     }
-    let name = f.name();
+    let function = f.name();
     let double = format.word() == Format::F64;
     match variant {
         MathVariant::Reciprocal if f == Function::Divide => invariant(i, args[1]),
-        MathVariant::Reciprocal => Err("only a division can be by a reciprocal".into()),
-        v if double && v.steps().is_none() => Err(format!(
-            "the special-function unit has no {name} in f64; newton0 to newton2 are its variants, or f32 as its format"
-        )),
-        v if !double && v.steps().is_some() => {
-            Err("Newton steps are for f64; approx and approx.ftz are for f32".into())
-        }
+        MathVariant::Reciprocal => Err(MathRefusal::NotDivision),
+        v if double && v.steps().is_none() => Err(MathRefusal::SingleOnly { function }),
+        v if !double && v.steps().is_some() => Err(MathRefusal::DoubleOnly),
         MathVariant::Newton0 | MathVariant::Newton1 | MathVariant::Newton2 => match f {
             Function::Reciprocal | Function::Divide | Function::Sqrt | Function::Rsqrt => Ok(()),
-            _ => Err(format!("the special-function unit has no {name} in f64")),
+            _ => Err(MathRefusal::NoSeed { function }),
         },
-        MathVariant::ApproxFtz if f == Function::Tanh => {
-            Err("tanh.approx has no form that flushes".into())
-        }
+        MathVariant::ApproxFtz if f == Function::Tanh => Err(MathRefusal::TanhFlush),
         MathVariant::Full | MathVariant::FullFtz
             if !matches!(f, Function::Divide | Function::Reciprocal) =>
         {
-            Err("div.full is a division".into())
+            Err(MathRefusal::FullDivision)
         }
         _ => Ok(()),
     }

@@ -8,6 +8,7 @@
 //! in both, for warp operations, since a warp has one version, and for barriers, which count arrivals and
 //! do not ask where from. It is not safe where the versions may disagree about reaching a barrier.
 mod barriers;
+mod refusal;
 
 use crate::math::MathVariant;
 use crate::site_format::SiteFormat;
@@ -16,6 +17,8 @@ use kerf_llvm::{Builder, IntPred, Linkage, LlvmError, Module, Opcode, RealPred, 
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use refusal::PartitionRefusal;
 
 /// By what a warp chooses.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,14 +54,19 @@ impl std::fmt::Display for Select {
     }
 }
 
-impl std::str::FromStr for Select {
-    type Err = String;
+/// The text names no [`Select`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown selection `{0}`: expected hash, slot or warp")]
+pub struct ParseSelectError(pub String);
 
-    fn from_str(text: &str) -> Result<Select, String> {
+impl std::str::FromStr for Select {
+    type Err = ParseSelectError;
+
+    fn from_str(text: &str) -> Result<Select, ParseSelectError> {
         Select::ALL
             .into_iter()
             .find(|s| s.name() == text)
-            .ok_or_else(|| format!("unknown selection `{text}`: expected hash, slot or warp"))
+            .ok_or_else(|| ParseSelectError(text.to_owned()))
     }
 }
 
@@ -101,12 +109,12 @@ pub(crate) fn check(
     p: &Partition,
     first: &[(Value, Want)],
     second: &[(Value, Want)],
-) -> Result<(), String> {
+) -> Result<(), PartitionRefusal> {
     if !(0.0..=1.0).contains(&p.lambda) {
-        return Err(format!("lambda is {}, and not from 0 to 1", p.lambda));
+        return Err(PartitionRefusal::Lambda { lambda: p.lambda });
     }
     if !kernel.users().is_empty() {
-        return Err("something refers to it, which would not know of its new parameter".into());
+        return Err(PartitionRefusal::Referenced);
     }
     let other = |all: &[(Value, Want)], i: Value| all.iter().find(|w| w.0 == i).map(|w| w.1);
     let differ: Vec<Value> = first

@@ -2,13 +2,14 @@
 mod error;
 mod numbered;
 
+use crate::block_refusal::BlockRefusal;
 use crate::block_size;
-use crate::coarsen::{CoarsenError, Coarsening, coarsen};
+use crate::coarsen::{CoarsenError, CoarsenObstacle, Coarsening, coarsen};
 use crate::engine::ChosenFormats;
 use crate::formats;
 use crate::index_space;
 use crate::math::{self, MathVariant};
-use crate::partition::{self, Partition};
+use crate::partition::{self, Partition, PartitionRefusal};
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
 use crate::storage;
@@ -226,14 +227,14 @@ impl Plan {
                 let (name, held) = match mine {
                     None => (k.name.clone(), Vec::new()),
                     Some((name, plan)) => {
-                        let held = storage::check(m, f, k, &plan.storage).map_err(
-                            |(b, format, why)| PlanError::Storage {
+                        let held = storage::check(m, f, k, &plan.storage).map_err(|refused| {
+                            PlanError::Storage {
                                 kernel: name.clone(),
-                                buffer: b,
-                                format,
-                                why,
-                            },
-                        )?;
+                                buffer: refused.name,
+                                format: refused.format,
+                                why: refused.why,
+                            }
+                        })?;
                         (name.clone(), held)
                     }
                 };
@@ -286,7 +287,7 @@ impl Plan {
                     why,
                 };
                 if versions.iter().any(|v| v.first == f) {
-                    return Err(refused("the plan names it twice".into()));
+                    return Err(refused(PartitionRefusal::NamedTwice));
                 }
                 let cheap = numbered.wants(&p.sites, &p.math)?;
                 partition::check(f, p, &chosen, &cheap).map_err(refused)?;
@@ -338,10 +339,9 @@ impl Plan {
             if let Some(c) = k.regroup {
                 let block = [index_space::GROUP, 1, 1];
                 if k.block.is_some_and(|b| b != block) {
-                    let why = format!("regrouping takes blocks of {} threads", block[0]);
-                    return Err(refused(why));
+                    return Err(refused(BlockRefusal::NotGroup { group: block[0] }));
                 }
-                index_space::regroup(m, f, c).map_err(|e| refused(e.0))?;
+                index_space::regroup(m, f, c).map_err(refused)?;
             } else if let Some(block) = k.block {
                 block_size::fix(m, f, block).map_err(refused)?;
             }
@@ -351,7 +351,7 @@ impl Plan {
                     why,
                 };
                 if k.regroup.is_some() {
-                    return Err(refused("its blocks are regrouped".into()));
+                    return Err(refused(CoarsenObstacle::Regrouped));
                 }
                 coarsen(m, f, c).map_err(|e| match e {
                     CoarsenError::Obstacle(why) => refused(why),

@@ -5,6 +5,7 @@
 //! its content is of one format; otherwise the buffer is refused, with the reason.
 mod content;
 mod find;
+mod refusal;
 mod rewrite;
 mod steps;
 mod survey;
@@ -18,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 
 pub use find::{Object, is_variable, objects, variable};
+pub(crate) use refusal::RefusedObject;
+pub use refusal::{AccessVerb, StorageRefusal};
 pub use survey::{ObjectKind, Surveyed, survey};
 
 /// An object that is to be held in another format.
@@ -37,9 +40,6 @@ struct Traced {
     trace: Trace,
 }
 
-/// A name that the plan cannot have, the format asked for, and why.
-pub(crate) type Refusal = (String, SiteFormat, String);
-
 /// Something else that a pointer to an object may point to, or that it is copied from or to, and that is
 /// not held in the same way.
 fn stranger(t: &Traced, all: &[Traced]) -> bool {
@@ -54,9 +54,6 @@ fn stranger(t: &Traced, all: &[Traced]) -> bool {
     !t.trace.others.iter().all(known) || all.iter().any(apart)
 }
 
-const STRANGER: &str =
-    "it shares a pointer or a copy with something that is not held in the same format";
-
 /// Traces an object; none where there is nothing to do.
 fn traced(
     m: &Module,
@@ -64,7 +61,7 @@ fn traced(
     object: Object,
     declared: Option<Format>,
     to: Format,
-) -> Result<Option<Traced>, String> {
+) -> Result<Option<Traced>, StorageRefusal> {
     if let Object::Shared(g) | Object::Variable(g) = object {
         g.expand_constant_users();
     }
@@ -85,13 +82,13 @@ fn traced(
 }
 
 /// Refuses to take bytes that are copied for numbers where the source does not say that they are.
-fn numbers(t: &Traced) -> Result<(), String> {
+fn numbers(t: &Traced) -> Result<(), StorageRefusal> {
     let Object::Parameter(_) = t.held.object else {
         return Ok(()); // a variable's type says it
     };
     match t.trace.loose().next().is_none() || t.held.declared == Some(t.held.from) {
         true => Ok(()),
-        false => Err("it is copied as bytes, and nothing says what they are".into()),
+        false => Err(StorageRefusal::UntypedBytes),
     }
 }
 
@@ -111,16 +108,20 @@ pub(crate) fn check(
     kernel: Value,
     info: &KernelInfo,
     wanted: &BTreeMap<String, SiteFormat>,
-) -> Result<Vec<Narrowed>, Refusal> {
+) -> Result<Vec<Narrowed>, RefusedObject> {
     let mut all: Vec<Traced> = Vec::new();
     for (name, format) in wanted {
-        let refuse = |why: String| (name.clone(), *format, why);
+        let refuse = |why| RefusedObject {
+            name: name.clone(),
+            format: *format,
+            why,
+        };
         if format.is_pair() {
-            return Err(refuse("pairs are for computing, not for storing".into()));
+            return Err(refuse(StorageRefusal::Pair));
         }
         let object = find::find(kernel, info, name).map_err(refuse)?;
         if all.iter().any(|o| o.held.object == object) {
-            return Err(refuse("the plan names it twice".into()));
+            return Err(refuse(StorageRefusal::NamedTwice));
         }
         let declared = find::declared(m, kernel, info, object);
         if let Some(t) = traced(m, name, object, declared, format.word()).map_err(refuse)? {
@@ -129,7 +130,11 @@ pub(crate) fn check(
         }
     }
     match all.iter().find(|t| stranger(t, &all)) {
-        Some(t) => Err((t.name.clone(), t.held.to.into(), STRANGER.into())),
+        Some(t) => Err(RefusedObject {
+            name: t.name.clone(),
+            format: t.held.to.into(),
+            why: StorageRefusal::Connected,
+        }),
         None => Ok(all.into_iter().map(|t| t.held).collect()),
     }
 }
@@ -152,7 +157,9 @@ pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec
 
 /// Holds objects, which [`check`] has passed, in their formats.
 pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
-    let again = |n: &Narrowed| traced(m, "", n.object, n.declared, n.to).map_err(LlvmError);
+    let again = |n: &Narrowed| {
+        traced(m, "", n.object, n.declared, n.to).map_err(|e| LlvmError(e.to_string()))
+    };
     let (mut words, mut splits) = (BTreeMap::new(), BTreeMap::new());
     for n in all {
         if let Some(t) = again(n)? {

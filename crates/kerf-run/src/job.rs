@@ -36,7 +36,7 @@ pub use finished::finish_with_tools;
 pub use launch_kinds::{LaunchKind, kinds};
 pub use launches::{LaunchTime, LaunchTimer, Run, bench};
 pub use report::{
-    Energy, Flip, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
+    Energy, Flip, FormatErrors, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
 };
 pub use timed::TimedProgram;
 pub use turn::MachineShare;

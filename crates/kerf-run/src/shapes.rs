@@ -181,15 +181,37 @@ fn absolute(doc: &mut DocumentMut, folder: &Path) {
     }
 }
 
+/// Why a workload file gets no launch space.
+#[derive(Debug, thiserror::Error)]
+pub enum WidenError {
+    /// The text is no TOML.
+    #[error("{}: {why}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// In the parser's words.
+        why: toml_edit::TomlError,
+    },
+    /// The file's folder has no absolute path.
+    #[error("{}: {why}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// In the system's words.
+        why: std::io::Error,
+    },
+}
+
 /// The text of a workload file with a launch space for these kernels. `path` is the file that the text is
 /// from: paths in the new text are absolute, so that it can lie anywhere.
-pub fn widen(text: &str, path: &Path, kernels: &[Free]) -> Result<String, String> {
-    let mut doc: DocumentMut = text
-        .parse()
-        .map_err(|e| format!("{}: {e}", path.display()))?;
+pub fn widen(text: &str, path: &Path, kernels: &[Free]) -> Result<String, WidenError> {
+    let mut doc: DocumentMut = text.parse().map_err(|why| WidenError::Malformed {
+        path: path.to_owned(),
+        why,
+    })?;
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let folder: PathBuf =
-        std::path::absolute(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        std::path::absolute(&folder).map_err(|why| WidenError::Folder { path: folder, why })?;
     let mut all: Vec<(Free, [String; 3])> = Vec::new();
     for k in kernels.iter().filter(|k| !k.axes().is_empty()) {
         let taken: Vec<String> = all.iter().flat_map(|(_, n)| n.clone()).collect();

@@ -22,6 +22,57 @@ struct Use {
     format: Option<SiteFormat>,
 }
 
+/// Why a workload's buffers cannot be held as a plan, or a program, says.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldingError {
+    /// The workload's steps cannot be worked out.
+    #[error(transparent)]
+    Workload(#[from] Mistakes),
+    /// A copy of bytes between buffers that would be held in different formats.
+    #[error(
+        "the workload copies `{}`, held in {}, to `{}`, held in {}",
+        names[0],
+        held_in(formats[0]),
+        names[1],
+        held_in(formats[1])
+    )]
+    Copied {
+        /// Buffers, from and to.
+        names: [String; 2],
+        /// Their formats; none for a buffer's own.
+        formats: [Option<SiteFormat>; 2],
+    },
+    /// The buffer holds more than numbers of one wider format.
+    #[error("buffer `{buffer}` cannot be held in {format}: its elements are {elements}")]
+    Elements {
+        /// The buffer.
+        buffer: String,
+        /// Format asked for.
+        format: SiteFormat,
+        /// Type of its elements, as the workload has it.
+        elements: String,
+    },
+    /// The workload has no such buffer.
+    #[error("there is no buffer `{0}`")]
+    UnknownBuffer(String),
+    /// Those that touch a buffer hold it differently.
+    #[error(
+        "the plan holds buffer `{buffer}` in {} for {} and in {} for {}; help: give the parameter the same format in all kernels that touch the buffer",
+        held_in(formats[0]),
+        users[0],
+        held_in(formats[1]),
+        users[1]
+    )]
+    Conflict {
+        /// The buffer.
+        buffer: String,
+        /// Two that touch it.
+        users: [String; 2],
+        /// The format of each; none for the buffer's own.
+        formats: [Option<SiteFormat>; 2],
+    },
+}
+
 fn held_in(format: Option<SiteFormat>) -> String {
     format.map_or_else(|| "its own format".into(), |f| f.to_string())
 }
@@ -75,7 +126,7 @@ fn in_variables(
 }
 
 /// All kinds of use of each buffer, one of each.
-fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, String> {
+fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, HoldingError> {
     let mut all: BTreeMap<usize, Vec<Use>> = BTreeMap::new();
     let mut add = |buffer: usize, who: String, format: Option<SiteFormat>| {
         let list = all.entry(buffer).or_default();
@@ -87,8 +138,8 @@ fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Us
         add(buffer, who, format);
     }
     let mut copies = Vec::new();
-    for step in expand(session.workload, &session.params).map_err(|e| e.to_string())? {
-        let l = match step.map_err(|e| e.to_string())? {
+    for step in expand(session.workload, &session.params)? {
+        let l = match step? {
             ConcreteStep::Copy { from, to, .. } => {
                 if !copies.contains(&(from, to)) {
                     copies.push((from, to));
@@ -133,16 +184,10 @@ fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Us
     }
     // Bytes are copied as they are, so both ends have to be alike.
     for (from, to) in copies {
-        let names = [from, to].map(|b| session.workload.buffers[b].name.as_str());
-        let ends = [from, to].map(|b| all.get(&b).and_then(|u| u.first()?.format));
-        if ends[0] != ends[1] {
-            return Err(format!(
-                "the workload copies `{}`, held in {}, to `{}`, held in {}",
-                names[0],
-                held_in(ends[0]),
-                names[1],
-                held_in(ends[1])
-            ));
+        let formats = [from, to].map(|b| all.get(&b).and_then(|u| u.first()?.format));
+        if formats[0] != formats[1] {
+            let names = [from, to].map(|b| session.workload.buffers[b].name.clone());
+            return Err(HoldingError::Copied { names, formats });
         }
     }
     Ok(all)
@@ -207,18 +252,24 @@ pub fn touches(session: &WorkloadSession) -> Result<Touches, Mistakes> {
 }
 
 /// Why a buffer's content cannot be held in a format.
-pub fn unfit(b: &BufferSpec, to: SiteFormat) -> Option<String> {
+pub fn unfit(b: &BufferSpec, to: SiteFormat) -> Option<HoldingError> {
     content(b, to).err()
 }
 
-fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, String> {
+fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, HoldingError> {
     let scalars = b.elem.scalars();
-    let refuse = |why: String| Err(format!("buffer `{}` cannot be held in {to}: {why}", b.name));
+    let refuse = || {
+        Err(HoldingError::Elements {
+            buffer: b.name.clone(),
+            format: to,
+            elements: b.elem.to_string(),
+        })
+    };
     let mut from = None;
     for (_, s) in &scalars {
         match crate::bind::kind_of(*s) {
             ScalarKind::Float(f) if from.is_none_or(|g| g == f) => from = Some(f),
-            _ => return refuse(format!("its elements are {}", b.elem)),
+            _ => return refuse(),
         }
     }
     match from {
@@ -226,7 +277,7 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, String> {
             from: f,
             to: to.word(),
         }),
-        _ => refuse(format!("its elements are {}", b.elem)),
+        _ => refuse(),
     }
 }
 
@@ -234,12 +285,12 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, String> {
 pub fn declared(
     buffers: &[BufferSpec],
     held: &[(String, SiteFormat)],
-) -> Result<(Vec<Option<HeldBuffer>>, Vec<BufferSpec>), String> {
+) -> Result<(Vec<Option<HeldBuffer>>, Vec<BufferSpec>), HoldingError> {
     let mut all = vec![None; buffers.len()];
     let mut specs = buffers.to_vec();
     for (name, format) in held {
         let k = buffers.iter().position(|b| b.name == *name);
-        let k = k.ok_or_else(|| format!("there is no buffer `{name}`"))?;
+        let k = k.ok_or_else(|| HoldingError::UnknownBuffer(name.clone()))?;
         let h = content(&buffers[k], *format)?;
         specs[k].elem = specs[k].elem.with_floats(h.to);
         all[k] = Some(h);
@@ -248,7 +299,10 @@ pub fn declared(
 }
 
 /// How each buffer of a workload is held under a plan; none for its own format.
-pub fn assign(session: &WorkloadSession, plan: &Plan) -> Result<Vec<Option<HeldBuffer>>, String> {
+pub fn assign(
+    session: &WorkloadSession,
+    plan: &Plan,
+) -> Result<Vec<Option<HeldBuffer>>, HoldingError> {
     let buffers = &session.workload.buffers;
     let mut out = vec![None; buffers.len()];
     if plan.kernels.values().all(|k| k.storage.is_empty()) {
@@ -256,14 +310,11 @@ pub fn assign(session: &WorkloadSession, plan: &Plan) -> Result<Vec<Option<HeldB
     }
     for (b, list) in uses(session, plan)? {
         if let [a, b2, ..] = list.as_slice() {
-            return Err(format!(
-                "the plan holds buffer `{}` in {} for {} and in {} for {}; help: give the parameter the same format in all kernels that touch the buffer",
-                buffers[b].name,
-                held_in(a.format),
-                a.who,
-                held_in(b2.format),
-                b2.who
-            ));
+            return Err(HoldingError::Conflict {
+                buffer: buffers[b].name.clone(),
+                users: [a.who.clone(), b2.who.clone()],
+                formats: [a.format, b2.format],
+            });
         }
         if let Some(to) = list.first().and_then(|u| u.format) {
             out[b] = Some(content(&buffers[b], to)?);

@@ -44,7 +44,7 @@ pub fn entry(
         return Ok(None);
     };
     let device = s.device()?;
-    let device = format!("{} {}", device.kind(), device.name());
+    let device = format!("{} {}", device.kind().name(), device.name());
     let u = &s.units[unit];
     let about = serde_json::to_vec(&(plan, &u.meta, kernels));
     let (Ok(about), Some(library)) = (about, this_library()) else {

@@ -1,7 +1,7 @@
 //! What the environment says of a run: device, plan, checks, folders.
 use crate::error::{CallFailure, code};
 use crate::process::{this_library, var};
-use kerf_exec::cpu::SanitizeOptions;
+use kerf_exec::cpu::{SanitizeOptions, UnknownFaultKind};
 use kerf_pass::{Plan, SiteFormat};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn memcheck() -> Result<Option<SanitizeOptions>, CallFailure> {
     let mut names = allow.split(',').filter(|n| !n.is_empty());
     let options = SanitizeOptions { races, allow: 0 };
     let allowed = names.try_fold(options, |o, n| o.allowing(n));
-    let bad = |why| CallFailure::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
+    let bad = |why: UnknownFaultKind| CallFailure::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
     allowed.map(Some).map_err(bad)
 }
 

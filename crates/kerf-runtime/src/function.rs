@@ -3,6 +3,7 @@ use crate::call::{call, put};
 use crate::error::{CallFailure, code};
 use crate::registered::RegisteredFunction;
 use crate::state::State;
+use kerf_exec::DeviceKind;
 use std::ffi::{CString, c_char, c_void};
 
 /// A function by its handle.
@@ -178,7 +179,7 @@ pub fn occupancy(
     if shared + fixed > f.shared_limit.max(48 * 1024) {
         return Ok(0);
     }
-    let on_cpu = s.device()?.kind() == "cpu";
+    let on_cpu = s.device()?.kind() == DeviceKind::Cpu;
     let all = if on_cpu { shared + fixed } else { shared };
     let n = s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads as u32, all as u32))?;
     Ok(n as i32)

@@ -7,6 +7,7 @@ use crate::registered::Ready;
 use crate::replay::hooks;
 use crate::state::{State, tracing};
 use crate::{held, managed, recording, watch};
+use kerf_exec::DeviceKind;
 use kerf_exec::raw::RawLaunch;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use std::ffi::{CString, c_void};
@@ -257,7 +258,7 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
         recording::before(s, f.module, k, shape, &pointers)?;
     }
     managed::to_device(s)?;
-    let on_cpu = s.device()?.kind() == "cpu";
+    let on_cpu = s.device()?.kind() == DeviceKind::Cpu;
     if on_cpu {
         begin_on_cpu(s, &f, &r)?;
     } else if is_traced {

@@ -20,18 +20,29 @@ fn content(s: &mut State, address: u64, bytes: usize) -> Result<Vec<u8>, CallFai
     Ok(v)
 }
 
+/// An argument that a workload file cannot have.
+#[derive(Debug, thiserror::Error)]
+enum UnusableArgument {
+    #[error("a pointer to memory that the runtime did not allocate is an argument")]
+    ForeignPointer,
+}
+
 /// A null pointer, which a workload has as 0.
 fn null() -> Value {
     json!({ "kind": "u64", "bytes": [0, 0, 0, 0, 0, 0, 0, 0] })
 }
 
 /// A pointer as a buffer and a place in it.
-fn pointer(s: &State, address: u64, found: &mut Vec<(u64, usize)>) -> Result<Value, String> {
+fn pointer(
+    s: &State,
+    address: u64,
+    found: &mut Vec<(u64, usize)>,
+) -> Result<Value, UnusableArgument> {
     if address == 0 {
         return Ok(null());
     }
     let Some((at, a)) = s.holding(address) else {
-        return Err("a pointer to memory that the runtime did not allocate is an argument".into());
+        return Err(UnusableArgument::ForeignPointer);
     };
     if !found.iter().any(|(f, _)| *f == at) {
         found.push((at, a.number));
@@ -49,7 +60,7 @@ fn argument(
     p: &Param,
     a: *mut c_void,
     found: &mut Vec<(u64, usize)>,
-) -> Result<Value, String> {
+) -> Result<Value, UnusableArgument> {
     let at = |offset: u64, n: u64| {
         // SAFETY: inside the argument, whose size the kernel's signature tells.
         unsafe { std::slice::from_raw_parts(a.cast::<u8>().add(offset as usize), n as usize) }

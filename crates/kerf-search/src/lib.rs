@@ -4,6 +4,7 @@
 //! their outcomes; [`session::run`] drives it and executes nothing twice. Nothing here knows what an
 //! assignment stands for: no GPU, no LLVM, no files.
 pub mod compare;
+mod distributions;
 pub mod exchange;
 pub mod expression;
 pub mod guided;

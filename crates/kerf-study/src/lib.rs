@@ -21,7 +21,7 @@ pub mod table;
 pub mod tradeoff;
 
 use kerf_device::profile::DeviceProfile;
-use kerf_exec::{DeviceInfo, ExecError};
+use kerf_exec::{DeviceInfo, DeviceKind, ExecError};
 use report::StudyReport;
 
 /// Where kernels run.
@@ -198,7 +198,7 @@ pub fn run(name: &str, setup: &Setup) -> Result<StudyReport, StudyError> {
 /// What reports say of a profile's device.
 fn profile_device(p: &DeviceProfile) -> DeviceInfo {
     DeviceInfo {
-        kind: "profile".into(),
+        kind: DeviceKind::Profile,
         name: format!("{} ({})", p.gpu, p.name),
         detail: format!("compute capability {}, {} profile", p.arch, p.origin.mode),
     }

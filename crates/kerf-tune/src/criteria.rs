@@ -1,7 +1,7 @@
 //! The tolerance that a search keeps: one number over all outputs.
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection};
-use kerf_run::job::JobReport;
+use kerf_run::job::{FormatErrors, JobReport};
 use kerf_workload::Accept;
 use kerf_workload::Criterion;
 use kerf_workload::Workload;
@@ -74,14 +74,14 @@ pub struct WorstOutput {
 }
 
 impl WorstOutput {
-    fn among(errors: &[serde_json::Value]) -> Option<WorstOutput> {
-        let one = |e: &serde_json::Value| {
-            let at = &e["max_rel_at"];
+    fn among(errors: &[FormatErrors]) -> Option<WorstOutput> {
+        let one = |e: &FormatErrors| {
+            let at = e.report.max_rel_at?;
             Some(WorstOutput {
-                max_rel: e["max_rel"].as_f64()?,
-                index: at["index"].as_u64()?,
-                got: at["got"].as_f64()?,
-                reference: at["reference"].as_f64()?,
+                max_rel: finite(e.report.max_rel)?,
+                index: at.index as u64,
+                got: finite(at.got)?,
+                reference: finite(at.reference)?,
             })
         };
         let all = errors.iter().filter_map(one);
@@ -123,13 +123,17 @@ fn plain(c: Criterion) -> Criterion {
     }
 }
 
+/// A number that is one.
+fn finite(x: f64) -> Option<f64> {
+    x.is_finite().then_some(x)
+}
+
 /// Mean relative error over the values of all formats.
-fn mean(errors: &[serde_json::Value]) -> Option<f64> {
-    let count = |e: &serde_json::Value| e["compared"].as_f64();
-    let sum = |e: &serde_json::Value| Some(e["mean_rel"].as_f64()? * count(e)?);
+fn mean(errors: &[FormatErrors]) -> Option<f64> {
+    let sum = |e: &FormatErrors| Some(finite(e.report.mean_rel)? * e.report.compared as f64);
     let all: Option<f64> = errors.iter().map(sum).sum();
-    let n: Option<f64> = errors.iter().map(count).sum();
-    Some(all? / n.filter(|n| *n > 0.0)?)
+    let n: f64 = errors.iter().map(|e| e.report.compared as f64).sum();
+    Some(all? / Some(n).filter(|n| *n > 0.0)?)
 }
 
 impl Criteria {

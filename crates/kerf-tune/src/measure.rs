@@ -242,7 +242,7 @@ pub fn measure(
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let session = |plan: &Plan| -> Result<WorkloadSession, JobError> {
         let mut s = WorkloadSession::plain(&subject.workload, &infos, &globals);
-        s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
+        s.storage = storage::assign(&s, plan)?;
         Ok(s)
     };
     let own = Plan::default();

@@ -13,7 +13,7 @@ use crate::subject::{Kernel, Subject};
 pub use crate::tunable::{Excluded, Tunable};
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
-use kerf_pass::SiteFormat;
+use kerf_pass::{FormatRefusal, SiteFormat};
 use std::collections::BTreeMap;
 
 /// What a search may change.
@@ -59,8 +59,8 @@ enum Obstacle {
     #[error("its format is {0}, and none of the formats asked for is narrower")]
     NoneNarrower(Format),
     /// The pass refuses the narrower ones, in its words.
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(FormatRefusal),
 }
 
 /// Why a site is not lowered to any of the formats; none if it can be to one of them.
@@ -73,7 +73,7 @@ fn obstacle(k: &Kernel, site: usize, formats: &[SiteFormat]) -> Option<Obstacle>
     if narrower.is_empty() {
         return Some(Obstacle::NoneNarrower(own));
     }
-    let why: Vec<&String> = narrower
+    let why: Vec<&FormatRefusal> = narrower
         .iter()
         .filter_map(|f| k.refused.get(&(site, *f)))
         .collect();

@@ -276,7 +276,7 @@ impl HeldAlike<'_> {
                     buffer.name
                 ));
             } else if own.is_some_and(|f| precision(to.word()) < precision(f)) {
-                why = why.or_else(|| unfit(buffer, to));
+                why = why.or_else(|| unfit(buffer, to).map(|e| e.to_string()));
             }
         }
         let mut objects = self.objects.iter();
@@ -291,7 +291,7 @@ impl HeldAlike<'_> {
             _ => format!("{} in {}: {why}", s.name, self.kernels[at.0].name),
         };
         if let Some(why) = s.refused.get(&to.word()) {
-            return Some(named(why));
+            return Some(named(&why.to_string()));
         }
         if s.format.is_some() && s.format != own {
             return Some(named("it holds another format"));

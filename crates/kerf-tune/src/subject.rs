@@ -9,7 +9,7 @@ use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, SourceVariable};
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_pass::storage::Object;
-use kerf_pass::{MathVariant, SiteFormat, formats, math};
+use kerf_pass::{FormatRefusal, MathVariant, SiteFormat, formats, math};
 use kerf_run::run::WorkloadSession;
 use kerf_run::storage::Touches;
 use kerf_workload::Mistakes;
@@ -33,7 +33,7 @@ pub struct Kernel {
     /// Basic block of each, numbered over the kernel.
     pub blocks: Vec<u32>,
     /// Why a site cannot have a narrower format, by site and format.
-    pub refused: BTreeMap<(usize, SiteFormat), String>,
+    pub refused: BTreeMap<(usize, SiteFormat), FormatRefusal>,
     /// Variants of math sites but for the accurate one, by site and format that it may have.
     pub math: BTreeMap<usize, BTreeMap<SiteFormat, Vec<MathVariant>>>,
     /// Atomic operations whose result depends on the order in which threads arrive.

@@ -5,6 +5,7 @@ use crate::fail::Failure;
 use crate::output::{note, say};
 use crate::{keep, toolchain};
 use kerf_clang::cc::{self, CcError, DeviceUnit};
+use kerf_ir::device_code::KeepError;
 use std::path::{Path, PathBuf};
 
 /// Kerf's runtime: as told, or beside this program. A test's build puts it into `deps`; the newer one is
@@ -59,7 +60,7 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
     }
     let openmp = std::env::var_os("KERF_OPENMP").filter(|p| !p.is_empty());
     let openmp = openmp.map(PathBuf::from);
-    let beside = |file: &Path| keep::beside(&tools, file).map_err(|e| e.to_string());
+    let beside = |file: &Path| keep::beside(&tools, file).map_err(KeepError::from);
     let device_code = |unit: &DeviceUnit| kerf_ir::device_code::pack(unit, Some(&beside));
     let told = cc::run(
         &tools,

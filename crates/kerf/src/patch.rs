@@ -54,12 +54,16 @@ pub struct Args {
     arch: Option<String>,
 }
 
-fn parse_which(s: &str) -> Result<Which, String> {
+#[derive(Debug, thiserror::Error)]
+#[error("expected best, or the number of a plan of the front from 0")]
+struct UnknownPlan;
+
+fn parse_which(s: &str) -> Result<Which, UnknownPlan> {
     match s {
         "best" => Ok(Which::Best),
         _ => {
             let n = s.parse().map(Which::Front);
-            n.map_err(|_| "expected best, or the number of a plan of the front from 0".into())
+            n.map_err(|_| UnknownPlan)
         }
     }
 }

@@ -6,11 +6,13 @@ use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::tune::worker_program;
-use kerf_exec::KernelStats;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::WorkerProcess;
-use kerf_num::metrics::Rejection;
-use kerf_run::job::{Device, Job, JobError, JobReport, NoReport, Output, OutputVerdict};
+use kerf_exec::{DeviceKind, KernelStats};
+use kerf_num::metrics::{ComparedElement, ErrorReport, Rejection};
+use kerf_run::job::{
+    Device, FormatErrors, Job, JobError, JobReport, NoReport, Output, OutputVerdict,
+};
 use kerf_tune::precheck::PrecheckRequest;
 use kerf_workload::Workload;
 use std::fmt::Write;
@@ -62,20 +64,24 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-fn num(v: &serde_json::Value) -> String {
-    match v.as_f64() {
-        Some(0.0) => "0".into(),
-        Some(x) => format!("{x:.3e}"),
-        None => "inf".into(),
+fn num(x: f64) -> String {
+    match x {
+        0.0 => "0".into(),
+        x if x.is_finite() => format!("{x:.3e}"),
+        _ => "inf".into(),
     }
 }
 
+/// A number as JSON writes it, to be read back to the bit.
+fn json(x: f64) -> serde_json::Value {
+    x.into()
+}
+
 /// Pairs that say nothing of accuracy, where there are some.
-fn pairs(e: &serde_json::Value) -> String {
-    let count = |k: &str| e[k].as_u64().filter(|n| *n > 0);
-    let some = [("nan_pairs", "NaN"), ("inf_pairs", "the same infinity")];
-    some.iter()
-        .filter_map(|(k, what)| Some(format!(", {} are {what} in both", count(k)?)))
+fn pairs(r: &ErrorReport) -> String {
+    let all = [(r.nan_pairs, "NaN"), (r.inf_pairs, "the same infinity")];
+    let some = all.iter().filter(|(n, _)| *n > 0);
+    some.map(|(n, what)| format!(", {n} are {what} in both"))
         .collect()
 }
 
@@ -135,66 +141,54 @@ fn rejections(r: &JobReport) -> bool {
     any
 }
 
-fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
-    let n = |k: &str| num(&e[k]);
-    let at = |k: &str| {
-        let p = &e[k];
-        if p.is_null() {
-            String::new()
-        } else {
-            format!(
-                " at [{}]: got {} for {}",
-                p["index"], p["got"], p["reference"]
-            )
-        }
+fn errors(o: &mut String, e: &FormatErrors, style: Style) {
+    let r = &e.report;
+    let at = |p: Option<ComparedElement>| {
+        p.map_or_else(String::new, |p| {
+            let (got, reference) = (json(p.got), json(p.reference));
+            format!(" at [{}]: got {got} for {reference}", p.index)
+        })
     };
     let _ = writeln!(
         o,
         "    {} of {} values compared with the reference ({}){}",
-        e["compared"],
-        e["count"],
-        e["format"].as_str().unwrap_or(""),
-        pairs(e)
+        r.compared,
+        r.count,
+        e.format,
+        pairs(r)
     );
-    let mism = e["nan_mismatch"].as_u64().unwrap_or(0) + e["inf_mismatch"].as_u64().unwrap_or(0);
-    if mism > 0 {
-        let _ = writeln!(
-            o,
-            "    {}",
-            style.bad(&format!(
-                "{mism} NaN or infinity mismatches, first at [{}]",
-                e["first_mismatch"]
-            ))
-        );
+    if let Some(first) = r.first_mismatch {
+        let n = r.nan_mismatch + r.inf_mismatch;
+        let text = format!("{n} NaN or infinity mismatches, first at [{first}]");
+        let _ = writeln!(o, "    {}", style.bad(&text));
     }
-    if e["compared"] == 0 {
+    if r.compared == 0 {
         return; // no errors to speak of: zeros here would look like a perfect result
     }
-    let _ = writeln!(o, "    max_rel  {}{}", n("max_rel"), at("max_rel_at"));
-    let _ = writeln!(o, "    max_abs  {}{}", n("max_abs"), at("max_abs_at"));
+    let _ = writeln!(o, "    max_rel  {}{}", num(r.max_rel), at(r.max_rel_at));
+    let _ = writeln!(o, "    max_abs  {}{}", num(r.max_abs), at(r.max_abs_at));
     let _ = writeln!(
         o,
         "    max_ulp  {} from the real value, {} from the rounded",
-        n("max_ulp"),
-        n("max_ulp_rounded")
+        num(r.max_ulp),
+        num(r.max_ulp_rounded)
     );
-    let q: Vec<String> = e["quantiles"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|q| format!("{} {}", q["q"], num(&q["rel"])))
+    let or_zero = |x: f64| if x.is_finite() { x } else { 0.0 };
+    let all = r.quantiles.iter();
+    let q: Vec<String> = all
+        .map(|q| format!("{} {}", json(q.q), num(q.rel)))
         .collect();
     let _ = writeln!(o, "    quantile {}", q.join(", "));
     let _ = writeln!(
         o,
         "    rms      {}   rel_l2 {}   mean_rel {}   digits {:.1}   psnr {:.1} dB",
-        n("rms"),
-        n("rel_l2"),
-        n("mean_rel"),
-        e["digits"].as_f64().unwrap_or(0.0),
-        e["psnr"].as_f64().unwrap_or(0.0)
+        num(r.rms),
+        num(r.rel_l2),
+        num(r.mean_rel),
+        or_zero(r.digits),
+        or_zero(r.psnr)
     );
-    if let Some(s) = e["ssim"].as_f64() {
+    if let Some(s) = r.ssim.filter(|s| s.is_finite()) {
         let _ = writeln!(o, "    ssim     {s:.9}");
     }
 }
@@ -202,8 +196,8 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
 /// Times, energy and clocks.
 fn measurements(o: &mut String, r: &JobReport, checked: bool, style: Style) {
     if let Some(t) = &r.times {
-        let what = match (r.device.kind.as_str(), checked) {
-            ("cuda", _) => "time",
+        let what = match (r.device.kind, checked) {
+            (DeviceKind::Cuda, _) => "time",
             (_, true) => "CPU time with every access checked",
             _ => "CPU time",
         };

@@ -5,6 +5,10 @@
 //! without involving the rest of the block; then barriers are resolved. Threads that returned count
 //! as arrived everywhere, as on hardware since Volta. When nothing can go on, the block is
 //! deadlocked, and the fault says who waits where.
+//!
+//! Compiled code calls back into the worker that runs it, whose own methods are below on the same stack. So there is no
+//! `&mut BlockWorker` while code runs: all methods take `&self`, and what changes is a cell or a `RefCell` that is borrowed for
+//! less than a call. No borrow is held where a coroutine is switched or left: one that never runs again would keep it.
 mod calls;
 mod collective;
 mod grid;
@@ -18,9 +22,11 @@ use super::launch_state::Shared;
 use super::mapping::MemoryError;
 use super::memory::ArenaStack;
 use super::sanitize::Checks;
+use super::sanitize::races::Races;
 use super::signals::{self, Thread, Trapped};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use lane::{Lane, Wait};
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 
 /// Entry of a kernel in loop mode.
@@ -36,21 +42,21 @@ const LOOP_STACK: usize = 1 << 20;
 pub struct BlockWorker<'a> {
     /// What all workers of the launch share.
     pub shared: &'a Shared<'a>,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: RefCell<Vec<Lane>>,
     /// Threads that arrived at each barrier without waiting there (bar.arrive).
-    arrived: [usize; 16],
+    arrived: [Cell<usize>; 16],
     /// Which ones these are, where that is checked.
-    pub(super) arrivals: [Vec<usize>; 16],
+    pub(super) arrivals: RefCell<[Vec<usize>; 16]>,
     /// What is checked, in an instrumented program.
-    pub(super) checks: Option<Checks>,
+    pub(super) checks: Option<RefCell<Checks>>,
     /// The block that is running, in coroutine mode.
-    context: *const BlockContext,
-    stacks: Vec<ArenaStack>,
+    context: Cell<*const BlockContext>,
+    stacks: RefCell<Vec<ArenaStack>>,
     /// Where all stacks of this worker lie, in use or not, where that is checked.
-    stack_ranges: Vec<(usize, usize)>,
+    stack_ranges: RefCell<Vec<(usize, usize)>>,
     /// Coroutine that runs whole blocks in loop mode.
-    block_yielder: *const Yielder<(), ()>,
-    in_threads: bool,
+    block_yielder: Cell<*const Yielder<(), ()>>,
+    in_threads: Cell<bool>,
 }
 
 impl<'a> BlockWorker<'a> {
@@ -59,75 +65,96 @@ impl<'a> BlockWorker<'a> {
         signals::prepare_thread();
         BlockWorker {
             shared,
-            lanes: Vec::new(),
-            arrived: [0; 16],
-            arrivals: Default::default(),
-            checks: shared.sanitizer.map(Checks::new),
-            context: std::ptr::null(),
-            stacks: Vec::new(),
-            stack_ranges: Vec::new(),
-            block_yielder: std::ptr::null(),
-            in_threads: false,
+            lanes: RefCell::default(),
+            arrived: Default::default(),
+            arrivals: RefCell::default(),
+            checks: shared.sanitizer.map(|s| RefCell::new(Checks::new(s))),
+            context: Cell::new(std::ptr::null()),
+            stacks: RefCell::default(),
+            stack_ranges: RefCell::default(),
+            block_yielder: Cell::new(std::ptr::null()),
+            in_threads: Cell::new(false),
         }
     }
 
     /// A block begins, in an instrumented program.
-    pub(super) fn begin_block(&mut self, ctx: &BlockContext) {
-        if let (Some(c), Some(s)) = (&mut self.checks, self.shared.sanitizer) {
-            c.begin_block(s, ctx);
+    pub(super) fn begin_block(&self, ctx: &BlockContext) {
+        if let (Some(c), Some(s)) = (&self.checks, self.shared.sanitizer) {
+            c.borrow_mut().begin_block(s, ctx);
         }
     }
 
     /// The launch is over, in an instrumented program.
     pub(super) fn end_launch(&self) {
         if let Some(c) = &self.checks {
-            c.end_launch();
+            c.borrow().end_launch();
+        }
+    }
+
+    /// Looks at, or changes, a thread's lane.
+    fn with_lane<R>(&self, thread: usize, work: impl FnOnce(&Lane) -> R) -> R {
+        work(&self.lanes.borrow()[thread])
+    }
+
+    /// What is known of accesses, where races are looked for.
+    pub(super) fn with_races<R>(&self, work: impl FnOnce(&mut Races) -> R) -> Option<R> {
+        self.checks.as_ref()?.borrow_mut().races.as_mut().map(work)
+    }
+
+    /// A thread arrives at a barrier without waiting there.
+    fn arrive(&self, id: u32, thread: usize) {
+        let id = id as usize & 15;
+        self.arrived[id].set(self.arrived[id].get() + 1);
+        if self.checks.is_some() {
+            self.arrivals.borrow_mut()[id].push(thread);
         }
     }
 
     /// Does a stack of this worker's threads hold an address?
     pub(super) fn on_stack(&self, address: usize) -> bool {
-        self.stack_ranges
-            .iter()
+        let all = self.stack_ranges.borrow();
+        all.iter()
             .any(|(low, high)| (*low..*high).contains(&address))
     }
 
     /// Gives the stacks back for the next launch.
     pub fn into_stacks(self) -> Vec<ArenaStack> {
-        self.stacks
+        self.stacks.into_inner()
     }
 
     /// Takes stacks over from an earlier launch.
-    pub fn with_stacks(mut self, stacks: Vec<ArenaStack>) -> BlockWorker<'a> {
+    pub fn with_stacks(self, stacks: Vec<ArenaStack>) -> BlockWorker<'a> {
         if self.checks.is_some() {
-            self.stack_ranges = stacks.iter().map(ArenaStack::range).collect();
+            let ranges = stacks.iter().map(ArenaStack::range);
+            self.stack_ranges.replace(ranges.collect());
         }
-        self.stacks = stacks;
+        self.stacks.replace(stacks);
         self
     }
 
-    fn stack(&mut self, bytes: usize) -> Result<ArenaStack, MemoryError> {
-        if let Some(s) = self.stacks.pop()
+    fn stack(&self, bytes: usize) -> Result<ArenaStack, MemoryError> {
+        let spare = self.stacks.borrow_mut().pop();
+        if let Some(s) = spare
             && s.range().1 - s.range().0 >= bytes + 4096
         {
             return Ok(s);
         }
         let s = ArenaStack::new(self.shared.arena, bytes)?;
         if self.checks.is_some() {
-            self.stack_ranges.push(s.range());
+            self.stack_ranges.borrow_mut().push(s.range());
         }
         Ok(s)
     }
 
     /// Runs `work` in a coroutine, which a fault leaves for good.
     fn in_coroutine(
-        &mut self,
+        &self,
         ctx: &mut BlockContext,
         work: &mut dyn FnMut(*mut BlockContext),
     ) -> Result<(), MemoryError> {
-        ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
+        ctx.runtime = self.as_runtime();
         let stack = self.stack(self.shared.stack_bytes.max(LOOP_STACK))?;
-        let me = std::ptr::from_mut(self).cast::<BlockWorker<'static>>();
+        let me: *const BlockWorker<'static> = std::ptr::from_ref(self).cast();
         let ctx: *mut BlockContext = ctx;
         let work: *mut dyn FnMut(*mut BlockContext) = work;
         // SAFETY: the coroutine runs and ends (or is reset) inside this call, so the pointers to
@@ -137,11 +164,11 @@ impl<'a> BlockWorker<'a> {
         let mut co: Thread = Coroutine::with_stack(stack, move |y: &Yielder<(), ()>, ()| {
             // SAFETY: as above.
             unsafe {
-                (*me).block_yielder = y;
+                (*me).block_yielder.set(y);
                 (*work)(ctx);
             }
         });
-        self.in_threads = false;
+        self.in_threads.set(false);
         match signals::resume(&mut co) {
             // SAFETY: compiled code holds nothing that needs dropping.
             Ok(CoroutineResult::Yield(())) => unsafe { co.force_reset() },
@@ -149,14 +176,19 @@ impl<'a> BlockWorker<'a> {
             // SAFETY: the context of this call. Which thread of the block it was, the loop over them does not tell.
             Err(t) => self.trapped(unsafe { &*ctx }, t, Fault::ANY_THREAD),
         }
-        self.stacks.push(co.into_stack());
+        self.stacks.borrow_mut().push(co.into_stack());
         Ok(())
+    }
+
+    /// This worker, as its context names it ([`worker`]).
+    fn as_runtime(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
     }
 
     /// Runs blocks in loop mode: `next` sets the context to the next block, or says that there is
     /// none.
     pub fn run_loops(
-        &mut self,
+        &self,
         ctx: &mut BlockContext,
         entry: BlockFn,
         args: *const *const u8,
@@ -165,8 +197,8 @@ impl<'a> BlockWorker<'a> {
         self.in_coroutine(ctx, &mut |c| {
             // SAFETY: the context of this call.
             while next(unsafe { &mut *c }) {
-                // SAFETY: as above; this worker is the context's.
-                unsafe { worker(c).begin_block(&*c) };
+                // SAFETY: as above.
+                self.begin_block(unsafe { &*c });
                 entry(c, args);
             }
         })
@@ -174,7 +206,7 @@ impl<'a> BlockWorker<'a> {
 
     /// Runs blocks in region mode: all threads through one region, then the next.
     pub fn run_regions(
-        &mut self,
+        &self,
         ctx: &mut BlockContext,
         regions: &[(usize, usize)],
         args: *const *const u8,
@@ -197,6 +229,7 @@ impl<'a> BlockWorker<'a> {
             while next(unsafe { &mut *c }) {
                 entries[0].0(c, args);
                 loop {
+                    // SAFETY: as above; the code that has just run wrote them.
                     let states = unsafe { std::slice::from_raw_parts((*c).frame.cast::<i32>(), n) };
                     let first = states[0];
                     if states.iter().all(|s| *s == first) {
@@ -219,11 +252,14 @@ impl<'a> BlockWorker<'a> {
 
     /// Runs one block in coroutine mode.
     pub fn run_threads(
-        &mut self,
+        &self,
         ctx: &mut BlockContext,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<(), MemoryError> {
+        ctx.runtime = self.as_runtime();
+        // From here on the context is only read, by compiled code too.
+        let ctx: &BlockContext = ctx;
         let mut threads = self.start(ctx, entry, args)?;
         let n = threads.len();
         let warps: Vec<(usize, usize)> = (0..n).step_by(32).map(|w| (w, (w + 32).min(n))).collect();
@@ -235,7 +271,7 @@ impl<'a> BlockWorker<'a> {
                     break;
                 }
             }
-            running = !self.shared.stopped() && self.lanes.iter().any(|l| l.wait != Wait::Done);
+            running = !self.shared.stopped() && !self.all_done();
             if running && !self.resolve_barriers() {
                 self.deadlock(ctx);
                 running = false;
@@ -245,33 +281,40 @@ impl<'a> BlockWorker<'a> {
         Ok(())
     }
 
-    /// The threads of a block, none of which has begun; their lanes are the worker's.
+    fn all_done(&self) -> bool {
+        let lanes = self.lanes.borrow();
+        lanes.iter().all(|l| l.wait.get() == Wait::Done)
+    }
+
+    /// The threads of a block, none of which has begun; their lanes are the worker's. The context names this worker.
     fn start(
-        &mut self,
-        ctx: &mut BlockContext,
+        &self,
+        ctx: &BlockContext,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<Vec<Thread>, MemoryError> {
         let [nx, ny, nz] = ctx.ntid;
         let n = (nx * ny * nz) as usize;
-        self.lanes.clear();
-        self.lanes.resize_with(n, Lane::new);
-        self.arrived = [0; 16];
-        self.arrivals = Default::default();
-        self.in_threads = true;
-        self.context = ctx;
-        ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
-        let context: *mut BlockContext = ctx;
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.clear();
+        lanes.resize_with(n, Lane::new);
+        drop(lanes);
+        self.arrived.iter().for_each(|a| a.set(0));
+        self.arrivals.take();
+        self.in_threads.set(true);
+        self.context.set(ctx);
+        // Compiled code takes a pointer to what may change between blocks, and only reads it.
+        let context = std::ptr::from_ref(ctx).cast_mut();
+        let me: *const BlockWorker<'static> = std::ptr::from_ref(self).cast();
         let mut threads = Vec::with_capacity(n);
         for t in 0..n as u32 {
             let stack = self.stack(self.shared.stack_bytes)?;
-            let lane: *mut Lane = &mut self.lanes[t as usize];
             let (x, y, z) = (t % nx, t / nx % ny, t / (nx * ny));
             threads.push(Coroutine::with_stack(
                 stack,
                 move |yielder: &Yielder<(), ()>, ()| {
-                    // SAFETY: lane and context outlive the coroutine, which ends or is reset in `end`.
-                    unsafe { (*lane).yielder = yielder };
+                    // SAFETY: worker and context outlive the coroutine, which ends or is reset in `end`.
+                    unsafe { (*me).with_lane(t as usize, |l| l.yielder.set(yielder)) };
                     entry(context, args, x, y, z);
                 },
             ));
@@ -280,27 +323,28 @@ impl<'a> BlockWorker<'a> {
     }
 
     /// Takes the stacks of threads back, wherever these are.
-    fn end(&mut self, threads: Vec<Thread>) {
+    fn end(&self, threads: Vec<Thread>) {
         for mut co in threads {
             if !co.done() {
                 // SAFETY: compiled code holds nothing that needs dropping.
                 unsafe { co.force_reset() };
             }
-            self.stacks.push(co.into_stack());
+            self.stacks.borrow_mut().push(co.into_stack());
         }
     }
 
-    fn run_warp(&mut self, ctx: &BlockContext, threads: &mut [Thread], from: usize, to: usize) {
+    fn run_warp(&self, ctx: &BlockContext, threads: &mut [Thread], from: usize, to: usize) {
         loop {
             for (t, thread) in threads.iter_mut().enumerate().take(to).skip(from) {
-                if self.lanes[t].wait != Wait::Ready {
+                if self.with_lane(t, |l| l.wait.get()) != Wait::Ready {
                     continue;
                 }
+                let done = || self.with_lane(t, |l| l.wait.set(Wait::Done));
                 match signals::resume(thread) {
                     Ok(CoroutineResult::Yield(())) => {}
-                    Ok(CoroutineResult::Return(())) => self.lanes[t].wait = Wait::Done,
+                    Ok(CoroutineResult::Return(())) => done(),
                     Err(trapped) => {
-                        self.lanes[t].wait = Wait::Done;
+                        done();
                         let [nx, ny, _] = ctx.ntid;
                         let t = t as u32;
                         self.trapped(ctx, trapped, [t % nx, t / nx % ny, t / (nx * ny)]);
@@ -317,11 +361,12 @@ impl<'a> BlockWorker<'a> {
     }
 
     fn deadlock(&self, ctx: &BlockContext) {
-        let place = |l: &Lane| match l.site >> 32 {
+        let lanes = self.lanes.borrow();
+        let place = |l: &Lane| match l.request.get().site >> 32 {
             0 => String::new(),
             line => format!(" at line {line}"),
         };
-        let first = |w: Wait| self.lanes.iter().position(|l| l.wait == w);
+        let first = |w: Wait| lanes.iter().position(|l| l.wait.get() == w);
         let mut text = String::from("the block is deadlocked:");
         for (wait, name) in [
             (Wait::Barrier, "a barrier"),
@@ -329,11 +374,12 @@ impl<'a> BlockWorker<'a> {
             (Wait::Spin, "other blocks"),
         ] {
             if let Some(t) = first(wait) {
-                let n = self.lanes.iter().filter(|l| l.wait == wait).count();
-                text += &format!(" {n} threads wait for {name}{},", place(&self.lanes[t]));
+                let n = lanes.iter().filter(|l| l.wait.get() == wait).count();
+                text += &format!(" {n} threads wait for {name}{},", place(&lanes[t]));
             }
         }
-        let done = self.lanes.iter().filter(|l| l.wait == Wait::Done).count();
+        let done = lanes.iter().filter(|l| l.wait.get() == Wait::Done);
+        let done = done.count();
         text += &format!(" {done} have returned");
         let t = first(Wait::Barrier).or(first(Wait::Warp)).unwrap_or(0) as u32;
         let [nx, ny, _] = ctx.ntid;
@@ -349,7 +395,7 @@ impl<'a> BlockWorker<'a> {
 
     /// Stack of the running coroutine.
     fn stack_bytes(&self) -> usize {
-        match self.in_threads {
+        match self.in_threads.get() {
             true => self.shared.stack_bytes,
             false => self.shared.stack_bytes.max(LOOP_STACK),
         }
@@ -372,11 +418,10 @@ impl<'a> BlockWorker<'a> {
     }
 
     /// Leaves the running thread, never to return.
-    pub(super) fn abandon(&mut self, linear: usize) -> ! {
-        let y = if self.in_threads {
-            self.lanes[linear].yielder
-        } else {
-            self.block_yielder
+    pub(super) fn abandon(&self, linear: usize) -> ! {
+        let y = match self.in_threads.get() {
+            true => self.with_lane(linear, |l| l.yielder.get()),
+            false => self.block_yielder.get(),
         };
         loop {
             // SAFETY: the yielder of the coroutine that is running right now.

@@ -78,6 +78,9 @@ pub struct Fault {
 pub struct OutOfBounds {
     /// What the access does, with its place.
     pub access: String,
+    /// Does it write? Atomic operations do.
+    #[serde(default)]
+    pub writes: bool,
     /// What it left, and where it went.
     pub object: LeftObject,
 }

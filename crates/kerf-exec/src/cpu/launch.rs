@@ -194,19 +194,14 @@ impl Work<'_> {
     fn run(&self, reserve: &Mutex<Reserve>) -> Result<(), MemoryError> {
         let mut reserve = reserve.lock().unwrap_or_else(|e| e.into_inner());
         let mut ctx = self.context(&mut reserve)?;
-        let mut worker =
-            BlockWorker::new(self.shared).with_stacks(std::mem::take(&mut reserve.stacks));
-        let done = self.run_blocks(&mut worker, &mut ctx);
+        let worker = BlockWorker::new(self.shared).with_stacks(std::mem::take(&mut reserve.stacks));
+        let done = self.run_blocks(&worker, &mut ctx);
         worker.end_launch();
         reserve.stacks = worker.into_stacks();
         done
     }
 
-    fn run_blocks(
-        &self,
-        worker: &mut BlockWorker,
-        ctx: &mut BlockContext,
-    ) -> Result<(), MemoryError> {
+    fn run_blocks(&self, worker: &BlockWorker, ctx: &mut BlockContext) -> Result<(), MemoryError> {
         let (entry, grid, args) = (self.entry, self.shape.grid, self.args.0);
         let mut mine = 0..0u64;
         let mut place_next = |c: &mut BlockContext| {

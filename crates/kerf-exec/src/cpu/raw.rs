@@ -7,7 +7,7 @@ use super::pool::BlockPool;
 use super::sanitize::region::Region;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
-use crate::{ExecError, KernelStats, LaunchConfiguration};
+use crate::{DeviceKind, ExecError, KernelStats, LaunchConfiguration};
 use kerf_ir::blob::CodeImage;
 use kerf_llvm::Module;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,8 +169,8 @@ fn meminfo(key: &str) -> usize {
 }
 
 impl RawDevice for CpuDevice {
-    fn kind(&self) -> &'static str {
-        "cpu"
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Cpu
     }
     fn name(&self) -> String {
         "Kerf CPU executor".into()

@@ -31,6 +31,16 @@ pub struct SanitizeOptions {
     pub allow: u32,
 }
 
+/// A name that no kind of fault has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no kind of fault `{name}`; expected one of {}", kinds.join(", "))]
+pub struct UnknownFaultKind {
+    /// As it was given.
+    pub name: String,
+    /// The kinds that there are.
+    pub kinds: Vec<&'static str>,
+}
+
 impl SanitizeOptions {
     /// Everything is checked, and nothing let pass.
     pub fn everything() -> SanitizeOptions {
@@ -41,14 +51,13 @@ impl SanitizeOptions {
     }
 
     /// Lets faults of a kind pass, by its name; an unknown one names those that there are.
-    pub fn allowing(mut self, name: &str) -> Result<SanitizeOptions, String> {
+    pub fn allowing(mut self, name: &str) -> Result<SanitizeOptions, UnknownFaultKind> {
         let mut all = FaultKind::CHECKED.iter();
         let Some((kind, _)) = all.find(|(_, n)| *n == name.trim()) else {
-            let names: Vec<&str> = FaultKind::CHECKED.iter().map(|(_, n)| *n).collect();
-            return Err(format!(
-                "there is no kind of fault `{name}`; expected one of {}",
-                names.join(", ")
-            ));
+            return Err(UnknownFaultKind {
+                name: name.to_owned(),
+                kinds: FaultKind::CHECKED.iter().map(|(_, n)| *n).collect(),
+            });
         };
         self.allow |= kind.bit();
         Ok(self)

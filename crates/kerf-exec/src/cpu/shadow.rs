@@ -13,14 +13,42 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-#[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     value: Dd,
     tag: u64,
 }
 
-const ENTRY: usize = size_of::<Entry>();
+/// An entry of shadow memory. Blocks that run in parallel may write one address where the program's own threads do without
+/// order, so its words are atomic: relaxed loads and stores, which are plain instructions on x86. Words of two writers may
+/// come together; that is no more than the original's race makes of its value.
+#[repr(C)]
+struct SharedEntry {
+    hi: AtomicU64,
+    lo: AtomicU64,
+    tag: AtomicU64,
+}
+
+impl SharedEntry {
+    fn load(&self) -> Entry {
+        let float = |x: &AtomicU64| f64::from_bits(x.load(Ordering::Relaxed));
+        Entry {
+            value: Dd {
+                hi: float(&self.hi),
+                lo: float(&self.lo),
+            },
+            tag: self.tag.load(Ordering::Relaxed),
+        }
+    }
+
+    fn store(&self, e: Entry) {
+        self.hi.store(e.value.hi.to_bits(), Ordering::Relaxed);
+        self.lo.store(e.value.lo.to_bits(), Ordering::Relaxed);
+        self.tag.store(e.tag, Ordering::Relaxed);
+    }
+}
+
+const ENTRY: usize = size_of::<SharedEntry>();
 
 /// Bytes of shadow memory for a byte that a kernel writes a float to.
 pub const BYTES_PER_BYTE: usize = ENTRY / 2;
@@ -105,15 +133,17 @@ impl ShadowState {
         r
     }
 
-    fn slot(&self, address: usize) -> Option<*mut Entry> {
+    fn slot(&self, address: usize) -> Option<&SharedEntry> {
         let at = address.wrapping_sub(self.arena_base);
-        (at < self.arena_size).then(|| (self.base + at / 2 * ENTRY) as *mut Entry)
+        // SAFETY: inside the reserved range, which is mapped until this is dropped, and begins with zeros. Pages begin at
+        // multiples of an entry's alignment, and nothing but entries is ever there.
+        (at < self.arena_size)
+            .then(|| unsafe { &*((self.base + at / 2 * ENTRY) as *const SharedEntry) })
     }
 
     fn read(&self, address: usize) -> Option<Entry> {
         match self.slot(address) {
-            // SAFETY: inside the reserved range; entries are plain data.
-            Some(p) => Some(unsafe { p.read() }),
+            Some(p) => Some(p.load()),
             None => self
                 .outside
                 .lock()
@@ -125,8 +155,7 @@ impl ShadowState {
 
     fn write(&self, address: usize, e: Entry) {
         match self.slot(address) {
-            // SAFETY: as above. Two blocks that write one address race in the original too.
-            Some(p) => unsafe { p.write(e) },
+            Some(p) => p.store(e),
             None => {
                 self.outside
                     .lock()

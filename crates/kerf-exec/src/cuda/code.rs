@@ -271,7 +271,10 @@ impl LoadedCode {
                 params.as_mut_ptr(),
                 std::ptr::null_mut(),
             );
-            check(&format!("launching {name}"), r)
+            check(&format!("launching {name}"), r).map_err(|e| match e {
+                ExecError::Device { what, why } => ExecError::Launch { what, why },
+                e => e,
+            })
         }
     }
 }

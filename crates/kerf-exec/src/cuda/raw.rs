@@ -3,7 +3,7 @@ use super::code::{HIGHEST, LoadedCode};
 use super::driver::{DriverContext, check};
 use super::fixed_memory::CudaFixedMemory;
 use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
-use crate::{ExecError, KernelStats};
+use crate::{DeviceKind, ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
 use kerf_ir::blob::{CodeImage, ImageKind};
 use kerf_llvm::Module;
@@ -72,11 +72,9 @@ fn event_of(e: u64) -> sys::CUevent {
     e as usize as sys::CUevent
 }
 
-// SAFETY (unsafe blocks of this impl): out pointers are valid; addresses, streams and events are the
-// application's, which CUDA trusts the same way.
 impl RawDevice for CudaDevice {
-    fn kind(&self) -> &'static str {
-        "cuda"
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Cuda
     }
     fn name(&self) -> String {
         self.context.name.clone()
@@ -144,6 +142,7 @@ impl RawDevice for CudaDevice {
         let [bx, by, bz] = l.block;
         let (shared, args) = (l.shared, l.args.as_mut_ptr());
         self.allow(f, shared)?;
+        // SAFETY: the arguments are as the kernel's signature takes them; shape and stream are the application's, as for CUDA.
         unsafe {
             let s = stream_of(l.stream);
             let r = if l.cooperative {
@@ -182,6 +181,7 @@ impl RawDevice for CudaDevice {
             return f.alloc(bytes);
         }
         let mut p = 0u64;
+        // SAFETY: results go into locals; addresses and streams are the application's, which CUDA trusts the same way.
         let r = unsafe {
             match place {
                 MemoryPlace::Device => sys::cuMemAlloc_v2(&mut p, bytes),
@@ -222,6 +222,7 @@ impl RawDevice for CudaDevice {
         if let Some(f) = fixed.filter(|_| CudaFixedMemory::holds(address)) {
             return f.free(address, bytes);
         }
+        // SAFETY: results go into locals; addresses and streams are the application's, which CUDA trusts the same way.
         let r = unsafe {
             match place {
                 MemoryPlace::Host => sys::cuMemFreeHost(address as *mut _),
@@ -231,10 +232,12 @@ impl RawDevice for CudaDevice {
         self.check("freeing memory", r)
     }
     fn register(&mut self, address: u64, bytes: usize) -> Result<(), ExecError> {
+        // SAFETY: the range is the application's, which CUDA trusts the same way.
         let r = unsafe { sys::cuMemHostRegister_v2(address as *mut _, bytes, 3) };
         self.check("registering memory", r)
     }
     fn unregister(&mut self, address: u64) -> Result<(), ExecError> {
+        // SAFETY: the range is the application's, which CUDA trusts the same way.
         let r = unsafe { sys::cuMemHostUnregister(address as *mut _) };
         self.check("unregistering memory", r)
     }
@@ -246,6 +249,7 @@ impl RawDevice for CudaDevice {
         stream: u64,
         wait: bool,
     ) -> Result<(), ExecError> {
+        // SAFETY: results go into locals; addresses and streams are the application's, which CUDA trusts the same way.
         let r = unsafe {
             match wait && stream == 0 {
                 true => sys::cuMemcpy(to, from, bytes),
@@ -278,6 +282,7 @@ impl RawDevice for CudaDevice {
             WidthInBytes: r.width,
             Height: r.rows,
         };
+        // SAFETY: the description lives through the call; what it names is the application's, which CUDA trusts the same way.
         let result = unsafe { sys::cuMemcpy2DAsync_v2(&c, stream_of(stream)) };
         self.check("copying rows", result)?;
         match wait {
@@ -294,60 +299,73 @@ impl RawDevice for CudaDevice {
     ) -> Result<(), ExecError> {
         // The driver's number of the host is -1.
         let to = if to_host { -1 } else { self.context.number() };
+        // SAFETY: the range is the application's, which CUDA trusts the same way.
         let r = unsafe { sys::cuMemPrefetchAsync(address, bytes, to, stream_of(stream)) };
         self.check("bringing memory near", r)
     }
     fn fill(&mut self, to: u64, value: u8, bytes: usize, stream: u64) -> Result<(), ExecError> {
+        // SAFETY: the range is the application's, which CUDA trusts the same way.
         let r = unsafe { sys::cuMemsetD8Async(to, value, bytes, stream_of(stream)) };
         self.check("clearing memory", r)
     }
     fn fill_words(&mut self, to: u64, value: u32, n: usize, stream: u64) -> Result<(), ExecError> {
+        // SAFETY: the range is the application's, which CUDA trusts the same way.
         let r = unsafe { sys::cuMemsetD32Async(to, value, n, stream_of(stream)) };
         self.check("filling memory", r)
     }
     fn stream(&mut self, flags: u32, priority: i32) -> Result<u64, ExecError> {
         let mut s = std::ptr::null_mut();
+        // SAFETY: results go into locals; handles are the driver's own.
         let r = unsafe { sys::cuStreamCreateWithPriority(&mut s, flags, priority) };
         self.check("making a stream", r)?;
         Ok(s as u64)
     }
     fn drop_stream(&mut self, stream: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuStreamDestroy_v2(stream_of(stream)) };
         self.check("ending a stream", r)
     }
     fn wait_stream(&mut self, stream: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuStreamSynchronize(stream_of(stream)) };
         self.check("running the kernels", r)
     }
     fn stream_done(&mut self, stream: u64) -> Result<bool, ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         match unsafe { sys::cuStreamQuery(stream_of(stream)) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             r => self.check("asking a stream", r).map(|()| true),
         }
     }
     fn stream_after(&mut self, stream: u64, event: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuStreamWaitEvent(stream_of(stream), event_of(event), 0) };
         self.check("waiting for an event", r)
     }
     fn event(&mut self, flags: u32) -> Result<u64, ExecError> {
         let mut e = std::ptr::null_mut();
+        // SAFETY: results go into locals; handles are the driver's own.
         let r = unsafe { sys::cuEventCreate(&mut e, flags) };
         self.check("making an event", r)?;
         Ok(e as u64)
     }
     fn drop_event(&mut self, event: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuEventDestroy_v2(event_of(event)) };
         self.check("ending an event", r)
     }
     fn record_event(&mut self, event: u64, stream: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuEventRecord(event_of(event), stream_of(stream)) };
         self.check("recording an event", r)
     }
     fn wait_event(&mut self, event: u64) -> Result<(), ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         let r = unsafe { sys::cuEventSynchronize(event_of(event)) };
         self.check("running the kernels", r)
     }
     fn event_done(&mut self, event: u64) -> Result<bool, ExecError> {
+        // SAFETY: a handle that the driver gave the application, which CUDA trusts the same way.
         match unsafe { sys::cuEventQuery(event_of(event)) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             r => self.check("asking an event", r).map(|()| true),
@@ -355,16 +373,19 @@ impl RawDevice for CudaDevice {
     }
     fn elapsed_ms(&mut self, from: u64, to: u64) -> Result<f32, ExecError> {
         let mut ms = 0.0f32;
+        // SAFETY: results go into locals; handles are the driver's own.
         let r = unsafe { sys::cuEventElapsedTime(&mut ms, event_of(from), event_of(to)) };
         self.check("reading the clock", r)?;
         Ok(ms)
     }
     fn synchronize(&mut self) -> Result<(), ExecError> {
+        // SAFETY: no arguments.
         let r = unsafe { sys::cuCtxSynchronize() };
         self.check("running the kernels", r)
     }
     fn memory(&mut self) -> Result<(usize, usize), ExecError> {
         let (mut free, mut all) = (0, 0);
+        // SAFETY: results go into locals; handles are the driver's own.
         let r = unsafe { sys::cuMemGetInfo_v2(&mut free, &mut all) };
         self.check("asking for free memory", r)?;
         Ok((free, all))

@@ -1,6 +1,7 @@
 //! Energy, clocks and throttling, by NVML.
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
 use serde::{Deserialize, Serialize};
 
 /// A reading of the board's sensors.
@@ -26,15 +27,13 @@ pub struct Watch {
 
 impl Watch {
     /// Opens NVML; the error says why it cannot be had.
-    pub fn new(index: u32) -> Result<Watch, String> {
-        let nvml = Nvml::init()
-            .or_else(|_| {
-                Nvml::builder()
-                    .lib_path(std::ffi::OsStr::new("libnvidia-ml.so.1"))
-                    .init()
-            })
-            .map_err(|e| e.to_string())?;
-        nvml.device_by_index(index).map_err(|e| e.to_string())?;
+    pub fn new(index: u32) -> Result<Watch, NvmlError> {
+        let nvml = Nvml::init().or_else(|_| {
+            Nvml::builder()
+                .lib_path(std::ffi::OsStr::new("libnvidia-ml.so.1"))
+                .init()
+        })?;
+        nvml.device_by_index(index)?;
         Ok(Watch { nvml, index })
     }
     /// NVML's own version of the driver.

@@ -151,7 +151,18 @@ fn limit_memory() {
 struct Ended {
     number: u64,
     accepted: u64,
-    how: Option<String>,
+    how: Option<Harm>,
+}
+
+/// What a file did to the process that read it.
+#[derive(Debug, thiserror::Error)]
+enum Harm {
+    #[error("no end within {0} s")]
+    Hang(u64),
+    #[error("panic")]
+    Panic,
+    #[error("{0}")]
+    Death(ExitStatus),
 }
 
 fn start(o: &Options, from: u64, progress: &Path) -> Result<Child, Failure> {
@@ -207,16 +218,16 @@ fn watch(o: &Options, from: u64, progress: &Path) -> Result<Ended, Failure> {
         if since.elapsed() > Duration::from_secs(o.limit) {
             child.kill()?;
             child.wait()?;
-            return Ok(ended(Some(format!("no end within {} s", o.limit))));
+            return Ok(ended(Some(Harm::Hang(o.limit))));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn harm(s: ExitStatus) -> Option<String> {
+fn harm(s: ExitStatus) -> Option<Harm> {
     (!s.success()).then(|| match s.code() {
-        Some(101) => "panic".to_owned(),
-        _ => s.to_string(),
+        Some(101) => Harm::Panic,
+        _ => Harm::Death(s),
     })
 }
 
@@ -277,7 +288,7 @@ fn campaign(o: &Options) -> Result<bool, Failure> {
                     continue;
                 }
             },
-            _ if how.starts_with("no end") => hangs += 1,
+            _ if matches!(how, Harm::Hang(_)) => hangs += 1,
             _ => crashes += 1,
         }
         println!("{}: {how}", kept.display());

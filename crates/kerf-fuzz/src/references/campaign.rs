@@ -164,7 +164,7 @@ pub fn work(setup: &CampaignSetup, libdevice: &[u8]) -> Result<(), ExecError> {
         let compared = setup.compare(seed, libdevice);
         compared.unwrap_or_else(|e| KernelVerdict::Failed {
             why: e.to_string(),
-            spoils_worker: matches!(e, ExecError::Device { .. }),
+            spoils_worker: matches!(e, ExecError::Device { .. } | ExecError::Launch { .. }),
         })
     });
     Ok(())

@@ -3,14 +3,16 @@
 //! What holds: the quantile `q` of `n` errors is one of them, the smallest that
 //! at least `ceil(q n)` of them do not exceed (the nearest-rank definition).
 
-use serde::Serialize;
+use super::report::or_nan;
+use serde::{Deserialize, Serialize};
 
 /// One quantile of the relative error.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantile {
     /// The share of the elements, from 0 to 1.
     pub q: f64,
     /// The relative error that this share does not exceed.
+    #[serde(deserialize_with = "or_nan")]
     pub rel: f64,
 }
 

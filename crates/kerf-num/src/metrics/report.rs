@@ -1,6 +1,6 @@
 //! What a comparison found.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Metric, Quantile};
 
@@ -12,15 +12,18 @@ pub const MAX_DIGITS: f64 = 32.0;
 pub const MAX_PSNR: f64 = 20.0 * MAX_DIGITS;
 
 /// One element of an output with its reference.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedElement {
     /// Position in the output.
     pub index: usize,
     /// The value there.
+    #[serde(deserialize_with = "or_nan")]
     pub got: f64,
     /// The reference, rounded for display: its high word.
+    #[serde(deserialize_with = "or_nan")]
     pub reference: f64,
     /// The rest of the reference: its low word.
+    #[serde(deserialize_with = "or_nan")]
     pub reference_lo: f64,
 }
 
@@ -28,8 +31,9 @@ pub struct ComparedElement {
 ///
 /// Measures cover the compared elements only, those where both sides are finite;
 /// each is 0 where nothing was compared or nothing differs. The `_at` fields name
-/// the first of the worst elements, and nothing where that error is 0.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// the first of the worst elements, and nothing where that error is 0. JSON has no
+/// infinity: what is not finite is written as null, and read as a NaN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// Elements in the output.
     pub count: usize,
@@ -50,39 +54,55 @@ pub struct ErrorReport {
     /// the two zeros are equal, and so are all NaNs.
     pub bit_mismatches: usize,
     /// The largest absolute error.
+    #[serde(deserialize_with = "or_nan")]
     pub max_abs: f64,
     /// Where the absolute error is largest.
     pub max_abs_at: Option<ComparedElement>,
     /// The largest relative error.
+    #[serde(deserialize_with = "or_nan")]
     pub max_rel: f64,
     /// Where the relative error is largest.
     pub max_rel_at: Option<ComparedElement>,
     /// The largest distance from the real reference in ulps of the format.
+    #[serde(deserialize_with = "or_nan")]
     pub max_ulp: f64,
     /// The largest count of representable steps from the rounded reference.
+    #[serde(deserialize_with = "or_nan")]
     pub max_ulp_rounded: f64,
     /// Where `max_ulp` is reached.
     pub max_ulp_at: Option<ComparedElement>,
     /// The root of the mean squared absolute error.
+    #[serde(deserialize_with = "or_nan")]
     pub rms: f64,
     /// The 2-norm of the error over that of the reference, or over the floor
     /// where that is larger.
+    #[serde(deserialize_with = "or_nan")]
     pub rel_l2: f64,
     /// The mean relative error.
+    #[serde(deserialize_with = "or_nan")]
     pub mean_rel: f64,
     /// Quantiles of the relative error, ascending.
     pub quantiles: Vec<Quantile>,
     /// `-log10(max_rel)`, at most [`MAX_DIGITS`]; negative past an error of 1.
+    #[serde(deserialize_with = "or_nan")]
     pub digits: f64,
     /// Peak signal-to-noise ratio, `20 log10(peak / rms)`, at most [`MAX_PSNR`].
+    #[serde(deserialize_with = "or_nan")]
     pub psnr: f64,
     /// The peak that it is of: what was given, or the largest absolute value of the reference.
+    #[serde(deserialize_with = "or_nan")]
     pub peak: f64,
     /// Mean structural similarity, of outputs that are images and were asked for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssim: Option<f64>,
     /// The least divisor of the relative error that was used.
+    #[serde(deserialize_with = "or_nan")]
     pub floor: f64,
+}
+
+/// A number, or the NaN that stands for what is not finite.
+pub(super) fn or_nan<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or(f64::NAN))
 }
 
 impl ErrorReport {

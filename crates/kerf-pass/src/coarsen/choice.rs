@@ -1,33 +1,7 @@
 //! How a kernel is coarsened, and how it is launched then.
+use super::axis::CoarseAxis;
+use super::error::CoarsenObstacle;
 use serde::{Deserialize, Serialize};
-
-/// Along which axis of the block neighbouring threads are put together.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CoarseAxis {
-    /// `threadIdx.x`.
-    #[default]
-    X,
-    /// `threadIdx.y`.
-    Y,
-}
-
-impl CoarseAxis {
-    /// As the special registers have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CoarseAxis::X => "x",
-            CoarseAxis::Y => "y",
-        }
-    }
-    /// Position among a block's extents.
-    pub const fn index(self) -> usize {
-        match self {
-            CoarseAxis::X => 0,
-            CoarseAxis::Y => 1,
-        }
-    }
-}
 
 /// How a kernel is coarsened.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,26 +41,29 @@ impl Coarsening {
     }
 
     /// Why no kernel can be coarsened so; none if one could be.
-    pub(super) fn malformed(&self) -> Option<String> {
+    pub(super) fn malformed(&self) -> Option<CoarsenObstacle> {
         if !FACTORS.contains(&self.factor) {
-            return Some(format!("the factor is {}, and not 2, 4 or 8", self.factor));
+            return Some(CoarsenObstacle::Factor {
+                factor: self.factor,
+            });
         }
         let run = self.run_length();
         let bad = run == 0 || !self.factor.is_multiple_of(run);
-        bad.then(|| format!("a run of {run} does not divide the factor {}", self.factor))
+        bad.then_some(CoarsenObstacle::Run {
+            run,
+            factor: self.factor,
+        })
     }
 
     /// The block that a coarsened kernel is launched with where the launch asks for `block`.
-    pub fn launch(&self, block: [u32; 3]) -> Result<[u32; 3], String> {
+    pub fn launch(&self, block: [u32; 3]) -> Result<[u32; 3], CoarsenObstacle> {
         let at = self.axis.index();
-        let [x, y, z] = block;
         if !block[at].is_multiple_of(self.factor) {
-            return Err(format!(
-                "{} threads along {} of a block of {x} x {y} x {z} cannot be divided among threads that do the work of {}",
-                block[at],
-                self.axis.name(),
-                self.factor
-            ));
+            return Err(CoarsenObstacle::Indivisible {
+                block,
+                axis: self.axis,
+                factor: self.factor,
+            });
         }
         let mut physical = block;
         physical[at] /= self.factor;

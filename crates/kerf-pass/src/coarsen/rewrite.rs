@@ -1,14 +1,15 @@
 //! The whole rewriting of a kernel: slot form, facts, lockstep code with its vectors and serial pieces, promotion.
 use super::choice::Coarsening;
-use super::error::CoarsenError;
+use super::error::{CoarsenError, CoarsenObstacle};
 use super::facts::Facts;
 use super::flow::{Flow, condition};
 use super::lanes::LaneMap;
 use super::lockstep::Lockstep;
-use super::obstacle::{is_barrier, line};
+use super::obstacle::is_barrier;
 use super::serial::run_alone;
 use super::slots::Slots;
 use super::vector::BlockAccesses;
+use crate::at_line::AtLine;
 use crate::registers::reads;
 use kerf_llvm::{Builder, IntPred, LlvmError, Module, Opcode, Value};
 use std::collections::BTreeSet;
@@ -55,9 +56,7 @@ fn check_ends(flow: &Flow) -> Result<(), CoarsenError> {
     }
     match ends.len() == flow.next.len() {
         true => Ok(()),
-        false => Err(CoarsenError::Obstacle(
-            "it has a loop without an end".into(),
-        )),
+        false => Err(CoarsenObstacle::EndlessLoop.into()),
     }
 }
 
@@ -70,11 +69,11 @@ fn check_barriers(flow: &Flow, facts: &Facts) -> Result<(), CoarsenError> {
         for b in flow.decided(k) {
             let all = flow.blocks[b].instructions();
             if let Some(i) = all.into_iter().find(|i| is_barrier(*i)) {
-                let branch = flow.blocks[k].terminator().map_or_else(String::new, line);
-                return Err(CoarsenError::Obstacle(format!(
-                    "whether the barrier{} is reached may depend on the thread, by the branch{branch}",
-                    line(i)
-                )));
+                let branch = flow.blocks[k]
+                    .terminator()
+                    .map_or(AtLine(None), AtLine::new);
+                let at = AtLine::new(i);
+                return Err(CoarsenObstacle::DividedBarrier { at, branch }.into());
             }
         }
     }

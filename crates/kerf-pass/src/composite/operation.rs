@@ -1,4 +1,5 @@
 //! What a site's instruction is on double words, and which sites have no such thing.
+use crate::format_refusal::FormatRefusal;
 use crate::site_format::SiteFormat;
 use kerf_ir::sites::{float_shape, math_name};
 use kerf_llvm::{Opcode, Value};
@@ -26,7 +27,7 @@ pub(super) enum Operation {
 }
 
 /// The library's function for a math call.
-fn function(callee: &str) -> Result<Operation, String> {
+fn function(callee: &str) -> Result<Operation, FormatRefusal> {
     let short = math_name(callee).unwrap_or_default();
     let name = match short.as_str() {
         "dadd_rn" | "fadd_rn" | "add.rn.d" | "add.rn.f" => "add",
@@ -51,13 +52,13 @@ fn function(callee: &str) -> Result<Operation, String> {
         "cos" => "cos",
         "tan" => "tan",
         "pow" => "pow",
-        _ => return Err(format!("{callee} has no double-word algorithm")),
+        _ => return Err(FormatRefusal::NoPairAlgorithm(callee.to_owned())),
     };
     Ok(Operation::Call(name))
 }
 
 /// What an instruction becomes, or why nothing.
-pub(super) fn classify(i: Value) -> Result<Operation, String> {
+pub(super) fn classify(i: Value) -> Result<Operation, FormatRefusal> {
     use Opcode::*;
     Ok(match i.opcode() {
         Some(LLVMFAdd) => Operation::Call("add"),
@@ -73,20 +74,18 @@ pub(super) fn classify(i: Value) -> Result<Operation, String> {
         Some(LLVMUIToFP) => Operation::FromInteger { signed: false },
         Some(LLVMFPToSI) => Operation::ToInteger { signed: true },
         Some(LLVMFPToUI) => Operation::ToInteger { signed: false },
-        Some(LLVMFRem) => return Err("frem has no double-word algorithm".into()),
-        Some(LLVMLoad | LLVMStore | LLVMAtomicRMW) => {
-            return Err("memory keeps the format of its buffer".into());
-        }
+        Some(LLVMFRem) => return Err(FormatRefusal::NoPairAlgorithm("frem".into())),
+        Some(LLVMLoad | LLVMStore | LLVMAtomicRMW) => return Err(FormatRefusal::Memory),
         Some(LLVMCall) => match i.callee_name() {
             Some(n) => function(&n)?,
-            None => return Err("what is called is not known".into()),
+            None => return Err(FormatRefusal::UnknownCallee),
         },
-        _ => return Err("it computes nothing".into()),
+        _ => return Err(FormatRefusal::NoComputation),
     })
 }
 
 /// Whether an instruction can be computed in a pair format; the reason if not.
-pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
+pub fn check(i: Value, to: SiteFormat) -> Result<(), FormatRefusal> {
     let operation = classify(i)?;
     let scalar_float = |v: Value| matches!(float_shape(v.ty()), Some((_, 1)) if v.ty().is_float());
     let floats: Vec<Value> = match operation {
@@ -100,20 +99,19 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
         _ => vec![i, i.operand(0)],
     };
     if let Some(v) = floats.iter().find(|v| v.ty().is_vector()) {
-        return Err(format!(
-            "it works on a vector, {}, and only scalars become pairs",
-            v.ty().print()
-        ));
+        return Err(FormatRefusal::Vector {
+            vector: v.ty().print(),
+        });
     }
     if !floats.iter().all(|v| scalar_float(*v)) {
-        return Err("not all of its operands are floating-point numbers".into());
+        return Err(FormatRefusal::NotNumbers);
     }
     let own = match operation {
         Operation::Compare | Operation::ToInteger { .. } => i.operand(0).ty(),
         _ => i.ty(),
     };
-    if let Some(f @ (Format::F16 | Format::Bf16)) = own.format() {
-        return Err(format!("its format is {f}, and pairs replace f32 and f64"));
+    if let Some(own @ (Format::F16 | Format::Bf16)) = own.format() {
+        return Err(FormatRefusal::NoPairOf { own });
     }
     let bits = match operation {
         Operation::FromInteger { .. } => i.operand(0).ty().int_bits(),
@@ -121,15 +119,15 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
         _ => 0,
     };
     if bits > 64 {
-        return Err(format!("integers of {bits} bits are not converted"));
+        return Err(FormatRefusal::WideInteger { bits });
     }
     let published = [
         "add", "sub", "mul", "div", "fma", "exp", "abs", "min", "max",
     ];
     match operation {
-        Operation::Call(name) if to.is_cmp() && !published.contains(&name) => Err(format!(
-            "composite precision has no published formula for {name}"
-        )),
+        Operation::Call(function) if to.is_cmp() && !published.contains(&function) => {
+            Err(FormatRefusal::NoFormula { function })
+        }
         _ => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 use super::functions;
 use crate::carry;
 use crate::engine::known;
+use crate::format_refusal::FormatRefusal;
 use crate::format_types::format_of;
 use crate::site_format::SiteFormat;
 use kerf_ir::sites::classify;
@@ -74,8 +75,11 @@ fn intrinsic(name: &str) -> Option<Operation> {
 }
 
 /// A function of NVVM: operation, rounding, format.
-fn nvvm(name: &str, to: SiteFormat) -> Result<Operation, String> {
-    let none = || format!("llvm.nvvm.{name} has no version in {to}");
+fn nvvm(name: &str, to: SiteFormat) -> Result<Operation, FormatRefusal> {
+    let none = || FormatRefusal::NoVersion {
+        function: format!("llvm.nvvm.{name}"),
+        format: to,
+    };
     if let Some(kind) = name
         .strip_suffix(".f32")
         .filter(|n| n.starts_with("shfl.sync."))
@@ -98,7 +102,7 @@ fn nvvm(name: &str, to: SiteFormat) -> Result<Operation, String> {
         ("add" | "sub" | "mul" | "div" | "rcp" | "fma" | "sqrt", ["rz" | "rm" | "rp"]) => {
             match to {
                 SiteFormat::F32 => Ok(Operation::Nvvm(format!("{}f", &name[..name.len() - 1]))),
-                _ => Err(format!("directed rounding does not exist in {to}")),
+                _ => Err(FormatRefusal::DirectedRounding(to)),
             }
         }
         ("fabs", []) => Ok(Operation::Intrinsic("llvm.fabs")),
@@ -116,8 +120,11 @@ fn nvvm(name: &str, to: SiteFormat) -> Result<Operation, String> {
 }
 
 /// A function of libdevice, named without the prefix.
-fn library(name: &str, to: SiteFormat) -> Result<Operation, String> {
-    let none = || format!("__nv_{name} has no version in f32");
+fn library(name: &str, to: SiteFormat) -> Result<Operation, FormatRefusal> {
+    let none = || FormatRefusal::NoVersion {
+        function: format!("__nv_{name}"),
+        format: SiteFormat::F32,
+    };
     let small = to != SiteFormat::F32;
     match functions::mode(name) {
         Some(("int2double" | "int2float" | "ll2double" | "ll2float", "rn")) => {
@@ -133,7 +140,7 @@ fn library(name: &str, to: SiteFormat) -> Result<Operation, String> {
                 && !base.starts_with("double2")
                 && !base.starts_with("float2") =>
         {
-            return Err(format!("directed rounding does not exist in {to}"));
+            return Err(FormatRefusal::DirectedRounding(to));
         }
         _ => {}
     }
@@ -149,11 +156,11 @@ fn library(name: &str, to: SiteFormat) -> Result<Operation, String> {
     })
 }
 
-fn call(i: Value, to: SiteFormat) -> Result<Operation, String> {
+fn call(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
     let Some(name) = i.callee_name() else {
         return Err(match i.callee().is_inline_asm() {
-            true => "it is inline PTX, which keeps its formats".into(),
-            false => "what is called is not known".into(),
+            true => FormatRefusal::InlinePtx,
+            false => FormatRefusal::UnknownCallee,
         });
     };
     if let Some(n) = name.strip_prefix("__nv_") {
@@ -163,17 +170,17 @@ fn call(i: Value, to: SiteFormat) -> Result<Operation, String> {
         return nvvm(n, to);
     }
     if let Some(n) = name.strip_prefix("llvm.") {
-        return intrinsic(n.split('.').next().unwrap_or_default())
-            .ok_or_else(|| format!("{name} has no version in {to}"));
+        let short = n.split('.').next().unwrap_or_default();
+        return intrinsic(short).ok_or(FormatRefusal::NoVersion {
+            function: name,
+            format: to,
+        });
     }
-    Err(format!(
-        "{} is a function of its own, which takes and gives what it declares; its sites are the ones to change",
-        kerf_llvm::demangle(&name)
-    ))
+    Err(FormatRefusal::OwnFunction(kerf_llvm::demangle(&name)))
 }
 
 /// What an instruction becomes in a format, or why nothing.
-pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, String> {
+pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
     use Opcode::*;
     if carry::moved(i).is_some() {
         return Ok(Operation::Move);
@@ -192,29 +199,27 @@ pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, String> {
         Some(LLVMFPToUI) => Operation::ToInteger { signed: false },
         Some(LLVMLoad) => Operation::Load,
         Some(LLVMStore) => Operation::Store,
-        Some(LLVMAtomicRMW) => {
-            return Err("an atomic operation computes in the format of its buffer".into());
-        }
+        Some(LLVMAtomicRMW) => return Err(FormatRefusal::Atomic),
         Some(LLVMCall) => call(i, to)?,
-        _ => return Err("it computes nothing".into()),
+        _ => return Err(FormatRefusal::NoComputation),
     })
 }
 
 /// Whether an instruction can be computed in a narrower machine format; the reason if not.
-pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
+pub fn check(i: Value, to: SiteFormat) -> Result<(), FormatRefusal> {
     let Some((_, own, _)) = classify(i) else {
-        return Err("it computes nothing".into());
+        return Err(FormatRefusal::NoComputation);
     };
     if to.word().bytes() >= own.bytes() {
-        return Err(format!("its format is {own}, which is no wider"));
+        return Err(FormatRefusal::NoWider { own });
     }
     let operation = in_format(i, to)?;
     let strange = |v: &Value| format_of(*v).is_some() && v.is_constant() && !known(*v);
     if i.operands().iter().any(strange) {
-        return Err("an operand is a constant that only the linker knows".into());
+        return Err(FormatRefusal::LinkerConstant);
     }
     if matches!(operation, Operation::Load | Operation::Store) && i.is_volatile() {
-        return Err("it is volatile, so that others may look at the bytes".into());
+        return Err(FormatRefusal::Volatile);
     }
     let integer = match operation {
         Operation::FromInteger { .. } => i.operand(0).ty(),
@@ -223,7 +228,7 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
     };
     let bits = integer.element().int_bits();
     if bits > 64 {
-        return Err(format!("integers of {bits} bits are not converted"));
+        return Err(FormatRefusal::WideInteger { bits });
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! They do if no barrier depends on a value that they compute differently: neither on a branch over such a
 //! value, nor on one over a value that was chosen by such a branch. What is read from memory is the same for
 //! both, as every thread reads what was written there, by whichever version.
+use super::refusal::PartitionRefusal;
+use crate::at_line::AtLine;
 use kerf_ir::kernels::reachable;
 use kerf_llvm::{Block, Opcode, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,23 +74,17 @@ impl Control {
     }
 }
 
-fn line(i: Value) -> String {
-    let place = kerf_ir::sites::location(i, "");
-    place.map_or_else(String::new, |l| format!(" at line {}", l.line))
-}
-
 /// The reason why a barrier may be reached by one version and not by the other, if there is one.
-pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
+pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), PartitionRefusal> {
     if differ.is_empty() {
         return Ok(());
     }
     for g in reachable(kernel).into_iter().filter(|g| *g != kernel) {
         if let Some(i) = g.instructions().into_iter().find(|i| is_barrier(*i)) {
-            return Err(format!(
-                "{} was not inlined and has a barrier{}",
-                kerf_llvm::demangle(&g.name()),
-                line(i)
-            ));
+            return Err(PartitionRefusal::BarrierInFunction {
+                function: kerf_llvm::demangle(&g.name()),
+                at: AtLine::new(i),
+            });
         }
     }
     let all = kernel.instructions();
@@ -115,11 +111,10 @@ pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
             let called =
                 callee.is_some_and(|c| c.is_function() && !c.is_declaration() && inside(c));
             if differ.contains(&v) || called {
-                return Err(format!(
-                    "whether the barrier{} is reached depends on what the versions compute differently{}",
-                    line(barrier),
-                    line(v)
-                ));
+                return Err(PartitionRefusal::BarrierDepends {
+                    barrier: AtLine::new(barrier),
+                    value: AtLine::new(v),
+                });
             }
             next.extend(v.operands());
             if v.opcode() == Some(Opcode::LLVMPHI) {

@@ -1,6 +1,11 @@
 //! Why a plan cannot be used, and where.
-use crate::math::MathVariant;
+use crate::block_refusal::BlockRefusal;
+use crate::coarsen::CoarsenObstacle;
+use crate::format_refusal::FormatRefusal;
+use crate::math::{MathRefusal, MathVariant};
+use crate::partition::PartitionRefusal;
 use crate::site_format::SiteFormat;
+use crate::storage::StorageRefusal;
 use kerf_llvm::LlvmError;
 
 /// Where a plan asks for something.
@@ -39,7 +44,7 @@ pub enum PlanError {
         /// Kernel.
         kernel: String,
         /// Why.
-        why: String,
+        why: BlockRefusal,
     },
     /// A thread cannot do the work of several.
     #[error("threads of kernel {kernel} cannot do the work of several: {why}")]
@@ -47,7 +52,7 @@ pub enum PlanError {
         /// Kernel.
         kernel: String,
         /// What stands against it.
-        why: String,
+        why: CoarsenObstacle,
     },
     /// It does not parse.
     #[error("not a plan: {0}")]
@@ -84,7 +89,7 @@ pub enum PlanError {
         /// Format asked for.
         format: SiteFormat,
         /// What stands against it.
-        why: String,
+        why: FormatRefusal,
     },
     /// The site has no such variant.
     #[error("{place} cannot be computed by {variant}: {why}")]
@@ -94,7 +99,7 @@ pub enum PlanError {
         /// Variant asked for.
         variant: MathVariant,
         /// What stands against it.
-        why: String,
+        why: MathRefusal,
     },
     /// A kernel cannot be run in two versions.
     #[error("kernel {kernel} cannot run in two versions: {why}")]
@@ -102,7 +107,7 @@ pub enum PlanError {
         /// Kernel.
         kernel: String,
         /// What stands against it.
-        why: String,
+        why: PartitionRefusal,
     },
     /// A cluster of expressions cannot be written so.
     #[error("expressions of kernel {kernel} cannot be rewritten: {why}")]
@@ -135,7 +140,7 @@ pub enum PlanError {
         /// Format asked for.
         format: SiteFormat,
         /// What stands against it.
-        why: String,
+        why: StorageRefusal,
     },
     /// Kernels want a variable in different formats.
     #[error("kernels {} use the variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]

@@ -1,5 +1,6 @@
 //! The objects of a kernel that have a format: pointer parameters, shared variables, local arrays, and the program's
 //! `__constant__` and `__device__` variables.
+use super::refusal::StorageRefusal;
 use super::steps::narrow_type;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind, reachable, used_globals};
 use kerf_llvm::{Module, Opcode, Type, Value, demangle, space};
@@ -229,13 +230,13 @@ fn number_twins(all: &mut [(String, Object)]) {
 
 /// The object that a plan names: a parameter by name or number, a shared or local array by name, a variable of the program
 /// as `constant NAME` or `device NAME`.
-pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Object, String> {
+pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Object, StorageRefusal> {
     if let Ok(k) = name.parse::<usize>() {
         let p = kernel.params().get(k).copied();
         return p
             .filter(|p| is_buffer(kernel, k as u32, *p))
             .map(Object::Parameter)
-            .ok_or_else(|| format!("parameter {k} is no pointer"));
+            .ok_or(StorageRefusal::NoPointer { parameter: k });
     }
     let all = objects(kernel, info);
     if is_variable(name) {
@@ -252,15 +253,9 @@ pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Objec
     let hits: Vec<&(String, Object)> = all.iter().filter(|(n, o)| n == name || symbol(o)).collect();
     match hits.as_slice() {
         [one] => Ok(one.1),
-        [] => Err(format!(
-            "the kernel has no such parameter, array or variable; it has {}",
-            all.iter()
-                .map(|o| o.0.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
-        _ => Err(
-            "several parameters or arrays have this name; name a parameter by its number".into(),
-        ),
+        [] => Err(StorageRefusal::Unknown {
+            have: all.into_iter().map(|o| o.0).collect(),
+        }),
+        _ => Err(StorageRefusal::Ambiguous),
     }
 }

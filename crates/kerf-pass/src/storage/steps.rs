@@ -1,4 +1,5 @@
 //! Steps through an object: address computations in elements of another size.
+use super::refusal::StorageRefusal;
 use kerf_llvm::{Module, Opcode, Type, Value};
 use kerf_num::Format;
 
@@ -86,7 +87,12 @@ fn multiple_of(v: Value, open: &mut Vec<Value>, left: &mut u32) -> u64 {
 }
 
 /// How an address computation is to be written; the reason if it cannot be.
-pub(super) fn step(m: &Module, gep: Value, from: Format, to: Format) -> Result<Step, String> {
+pub(super) fn step(
+    m: &Module,
+    gep: Value,
+    from: Format,
+    to: Format,
+) -> Result<Step, StorageRefusal> {
     let t = gep.gep_type();
     if let Some(new) = narrow_type(m, t, from, to) {
         return Ok(Step::Over(new));
@@ -94,7 +100,7 @@ pub(super) fn step(m: &Module, gep: Value, from: Format, to: Format) -> Result<S
     let (size, element) = (m.size_of(t), from.bytes() as u64);
     let indices = gep.operands().len() - 1;
     if indices != 1 {
-        return Err(format!("its elements are {}", t.print()));
+        return Err(StorageRefusal::Elements { element: t.print() });
     }
     if size.is_multiple_of(element) {
         return Ok(Step::Over(match size / element {
@@ -109,16 +115,14 @@ pub(super) fn step(m: &Module, gep: Value, from: Format, to: Format) -> Result<S
         let bytes = c * size as i64;
         return match bytes % element as i64 {
             0 => Ok(Step::Bytes(bytes / element as i64 * to.bytes() as i64)),
-            _ => Err(format!("a step of {bytes} bytes leads into an element")),
+            _ => Err(StorageRefusal::StepIntoElement { bytes }),
         };
     }
     match size == 1 && multiple(index).is_multiple_of(element) {
         true => Ok(Step::Shifted {
             by: element.trailing_zeros(),
         }),
-        false => Err(format!(
-            "a step in units of {size} bytes may lead into an element"
-        )),
+        false => Err(StorageRefusal::StepInUnits { unit: size }),
     }
 }
 

@@ -1,4 +1,5 @@
 //! What could be held in narrower formats: every object of a kernel, with what stands against it.
+use super::StorageRefusal;
 use super::find::{Object, declared, objects, shared_name};
 use super::trace::trace;
 use kerf_ir::kernels::KernelInfo;
@@ -37,7 +38,7 @@ pub struct Surveyed {
     /// Positions of the objects that have to be held in the same format.
     pub together: Vec<usize>,
     /// Why it cannot be held in a format.
-    pub refused: BTreeMap<Format, String>,
+    pub refused: BTreeMap<Format, StorageRefusal>,
 }
 
 /// The name that a plan has to use; none if no name tells it from others.
@@ -95,8 +96,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
                     s.accesses = [t.loads, t.stores, t.atomics].concat();
                     (pointers, others) = (t.pointers, t.others);
                     if key.is_none() {
-                        let why = "another array of the kernel has the same name";
-                        s.refused.insert(*f, why.into());
+                        s.refused.insert(*f, StorageRefusal::SameName);
                     }
                 }
                 Err(why) => {
@@ -125,7 +125,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
                 Some(_) => {}
                 None => {
                     for f in to {
-                        out[at].refused.insert(*f, super::STRANGER.into());
+                        out[at].refused.insert(*f, StorageRefusal::Connected);
                     }
                 }
             }

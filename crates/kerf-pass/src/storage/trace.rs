@@ -1,6 +1,7 @@
 //! Everything that is done with an object's address.
 use super::content;
 use super::find::Object;
+use super::refusal::{AccessVerb, StorageRefusal};
 use super::steps::{narrow_type, step};
 use kerf_ir::sites::float_shape;
 use kerf_llvm::{Module, Opcode, RmwOp, Value};
@@ -51,12 +52,13 @@ impl Trace {
         }
     }
     /// A number, or a vector of them, is read or written.
-    fn access(&mut self, t: kerf_llvm::Type, verb: &str) -> Result<(), String> {
+    fn access(&mut self, t: kerf_llvm::Type, verb: AccessVerb) -> Result<(), StorageRefusal> {
         let Some((f, _)) = float_shape(t) else {
-            return Err(format!("it is {verb} as {}", t.print()));
+            let accessed = t.print();
+            return Err(StorageRefusal::AccessedAs { verb, accessed });
         };
         match self.format.replace(f) {
-            Some(other) if other != f => Err(format!("it holds both {other} and {f}")),
+            Some(first) if first != f => Err(StorageRefusal::MixedFormats { first, second: f }),
             _ => Ok(()),
         }
     }
@@ -69,9 +71,9 @@ fn is_atomic(i: Value) -> bool {
     i.ordering() != kerf_llvm::Ordering::LLVMAtomicOrderingNotAtomic
 }
 
-fn plain(i: Value) -> Result<(), String> {
+fn plain(i: Value) -> Result<(), StorageRefusal> {
     match is_atomic(i) {
-        true => Err("it is read or written atomically".into()),
+        true => Err(StorageRefusal::AtomicAccess),
         false => Ok(()),
     }
 }
@@ -89,7 +91,7 @@ fn word(v: Value) -> Option<Value> {
     copy.then_some(v)
 }
 
-fn atomic(i: Value, to: Format) -> Result<(), String> {
+fn atomic(i: Value, to: Format) -> Result<(), StorageRefusal> {
     use RmwOp::*;
     let known = matches!(
         i.rmw_op(),
@@ -101,14 +103,12 @@ fn atomic(i: Value, to: Format) -> Result<(), String> {
     );
     match (known, to) {
         (true, Format::F32) => Ok(()),
-        (true, _) => Err(format!(
-            "an atomic operation on it is not available in {to}"
-        )),
-        _ => Err("an atomic operation on it has no narrower form".into()),
+        (true, _) => Err(StorageRefusal::AtomicFormat(to)),
+        _ => Err(StorageRefusal::AtomicOperation),
     }
 }
 
-fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String> {
+fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), StorageRefusal> {
     let name = u.callee_name().unwrap_or_else(|| "a function".into());
     if name.starts_with("llvm.lifetime.") {
         return Ok(());
@@ -120,11 +120,11 @@ fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String>
             t.fills.push(u);
             return Ok(());
         }
-        return Err("it is filled byte by byte".into());
+        return Err(StorageRefusal::FilledBytes);
     }
     if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") {
         if u.operand(2).const_int().is_none() || u.operand(3).const_int() != Some(0) {
-            return Err("it is copied byte by byte".into());
+            return Err(StorageRefusal::CopiedBytes);
         }
         if declared && u.operand(2).const_int().is_some_and(|n| n <= SPLIT) {
             t.splits.push(u);
@@ -135,10 +135,8 @@ fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String>
         t.others.extend(ends.into_iter().filter(|e| *e != v));
         return Ok(());
     }
-    Err(format!(
-        "its address is given to {}",
-        kerf_llvm::demangle(&name)
-    ))
+    let function = kerf_llvm::demangle(&name);
+    Err(StorageRefusal::AddressGiven { function })
 }
 
 /// Takes in what an instruction does with a pointer `v` to the object; `seen` are all of them so far.
@@ -148,7 +146,7 @@ fn follow(
     (u, v): (Value, Value),
     declared: bool,
     to: Format,
-) -> Result<(), String> {
+) -> Result<(), StorageRefusal> {
     use Opcode::*;
     match u.opcode() {
         Some(LLVMLoad) if word(u).is_some() => t.words.push(u),
@@ -157,21 +155,21 @@ fn follow(
         }
         Some(LLVMLoad) => {
             plain(u)?;
-            t.access(u.ty(), "read")?;
+            t.access(u.ty(), AccessVerb::Read)?;
             t.loads.push(u);
         }
         Some(LLVMStore) if u.operand(0) != v => {
             plain(u)?;
-            t.access(u.operand(0).ty(), "written")?;
+            t.access(u.operand(0).ty(), AccessVerb::Written)?;
             t.stores.push(u);
         }
-        Some(LLVMStore) => return Err("its address is stored".into()),
+        Some(LLVMStore) => return Err(StorageRefusal::AddressStored),
         Some(LLVMAtomicRMW) if u.operand(1) != v => {
-            t.access(u.ty(), "updated")?;
+            t.access(u.ty(), AccessVerb::Updated)?;
             atomic(u, to)?;
             t.atomics.push(u);
         }
-        Some(LLVMAtomicCmpXchg) => return Err("it is compared and exchanged".into()),
+        Some(LLVMAtomicCmpXchg) => return Err(StorageRefusal::CompareExchange),
         Some(LLVMGetElementPtr) => {
             if !seen.contains(&u) {
                 t.steps.push(u);
@@ -185,13 +183,13 @@ fn follow(
         }
         Some(LLVMICmp) => {}
         Some(LLVMCall) => call(u, v, declared, t)?,
-        Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
+        Some(LLVMPtrToInt) => return Err(StorageRefusal::AddressComputed),
         Some(other) => {
-            let other = format!("{other:?}");
-            return Err(format!("its address is used by {}", &other[4..]));
+            let instruction = format!("{other:?}")["LLVM".len()..].to_owned();
+            return Err(StorageRefusal::AddressUsed { instruction });
         }
         None if u.is_constant() && !u.is_global_var() && u.users().is_empty() => {} // of no use
-        None => return Err("its address is part of a constant".into()),
+        None => return Err(StorageRefusal::AddressInConstant),
     }
     Ok(())
 }
@@ -212,7 +210,7 @@ fn foreign_sources(seen: &[Value]) -> Vec<Value> {
 }
 
 /// Everything that is done with an object's address.
-fn uses(object: Object, declared: bool, to: Format) -> Result<Trace, String> {
+fn uses(object: Object, declared: bool, to: Format) -> Result<Trace, StorageRefusal> {
     let mut t = Trace::default();
     let mut seen = vec![object.address()];
     let mut next = 0;
@@ -231,17 +229,24 @@ fn uses(object: Object, declared: bool, to: Format) -> Result<Trace, String> {
 }
 
 /// Whether what is done with an object can be done in a narrower format; the reason if not.
-fn narrows(m: &Module, object: Object, t: &Trace, from: Format, to: Format) -> Result<(), String> {
+fn narrows(
+    m: &Module,
+    object: Object,
+    t: &Trace,
+    from: Format,
+    to: Format,
+) -> Result<(), StorageRefusal> {
     let parts = |w: &Value| !w.ty().int_bits().is_multiple_of(8 * from.bytes() as u32);
     if let Some(w) = t.words.iter().find(|w| parts(w)) {
-        return Err(format!("it is copied as {}", w.ty().print()));
+        let word = w.ty().print();
+        return Err(StorageRefusal::CopiedAs { word });
     }
     let whole = |u: &Value| {
         let n = u.operand(2).const_int().unwrap_or(0);
         n.is_multiple_of(from.bytes() as u64)
     };
     if !t.fills.iter().chain(&t.copies).chain(&t.splits).all(whole) {
-        return Err("a part of an element is copied or filled".into());
+        return Err(StorageRefusal::PartOfElement);
     }
     for s in &t.steps {
         step(m, *s, from, to)?;
@@ -254,7 +259,7 @@ fn narrows(m: &Module, object: Object, t: &Trace, from: Format, to: Format) -> R
         Object::Local(a) => Some(a.allocated_type()),
         Object::Variable(g) => {
             if g.initializer().is_some_and(|c| !content::is_plain(c)) {
-                return Err("its first content is more than numbers".into());
+                return Err(StorageRefusal::MixedContent);
             }
             Some(g.global_type())
         }
@@ -262,7 +267,9 @@ fn narrows(m: &Module, object: Object, t: &Trace, from: Format, to: Format) -> R
     // Dynamic shared memory has no size: as much as the host gives is always enough.
     let whole = whole.filter(|w| m.size_of(*w) > 0 || !t.words.is_empty());
     match whole.filter(|w| narrow_type(m, *w, from, to).is_none()) {
-        Some(w) => Err(format!("it is declared as {}", w.print())),
+        Some(w) => Err(StorageRefusal::DeclaredAs {
+            declared: w.print(),
+        }),
         None => Ok(()),
     }
 }
@@ -274,7 +281,7 @@ pub(super) fn trace(
     object: Object,
     declared: Option<Format>,
     to: Format,
-) -> Result<Trace, String> {
+) -> Result<Trace, StorageRefusal> {
     let mut t = uses(object, declared.is_some(), to)?;
     if t.format.is_none()
         && [&t.copies, &t.words, &t.splits]
@@ -284,11 +291,11 @@ pub(super) fn trace(
         return Ok(t);
     }
     let Some(from) = t.format.or(declared) else {
-        return Err("it is only copied, and nothing says what it holds".into());
+        return Err(StorageRefusal::Untyped);
     };
     t.format = Some(from);
     if to.bytes() >= from.bytes() && to != from {
-        return Err(format!("it holds {from}, which is no wider"));
+        return Err(StorageRefusal::NoWider { own: from });
     }
     if to != from {
         narrows(m, object, &t, from, to)?;

@@ -287,11 +287,7 @@ fn on_gpu(
     match run_and_collect(session, exec, contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the
         // counters are read.
-        Err(JobError::Exec(e @ ExecError::Device { .. }))
-            if e.to_string().starts_with("launching") =>
-        {
-            Ok(Err(NotCounted::Driver(e)))
-        }
+        Err(JobError::Exec(e @ ExecError::Launch { .. })) => Ok(Err(NotCounted::Driver(e))),
         Ok(counts) => Ok(Ok(ProgramCounts {
             device: Device::Cuda,
             ..counts

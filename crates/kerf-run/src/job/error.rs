@@ -2,6 +2,7 @@
 use crate::advice::advice;
 use crate::other_launches::LaunchesError;
 use crate::run::RunError;
+use crate::storage::HoldingError;
 use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
 use kerf_exec::worker::WorkerError;
@@ -42,7 +43,8 @@ impl JobError {
     pub fn spoils_worker(&self) -> bool {
         matches!(
             self,
-            JobError::Exec(ExecError::Device { .. }) | JobError::Overwritten(_)
+            JobError::Exec(ExecError::Device { .. } | ExecError::Launch { .. })
+                | JobError::Overwritten(_)
         )
     }
 }
@@ -66,6 +68,12 @@ impl From<NoReport> for JobError {
         }
     }
 }
+impl From<HoldingError> for JobError {
+    fn from(e: HoldingError) -> JobError {
+        JobError::Input(e.to_string())
+    }
+}
+
 impl From<CompileError> for JobError {
     fn from(e: CompileError) -> Self {
         JobError::Compile {

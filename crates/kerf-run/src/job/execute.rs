@@ -18,7 +18,7 @@ use crate::other_launches::LaunchedWorkload;
 use crate::run::WorkloadSession;
 use crate::storage;
 use kerf_exec::cpu;
-use kerf_exec::{DeviceInfo, KernelStats};
+use kerf_exec::{DeviceInfo, DeviceKind, KernelStats};
 use kerf_ir::kernels::{self, GlobalInfo, KernelInfo};
 use kerf_ir::program::{self, Program};
 use kerf_llvm::Module;
@@ -91,8 +91,8 @@ fn only_counted(
     spent: JobSeconds,
 ) -> JobReport {
     let (kind, name) = match counts.device {
-        Device::Cpu => ("cpu", "CPU executor".to_owned()),
-        Device::Cuda => ("cuda", format!("GPU {}", job.ordinal)),
+        Device::Cpu => (DeviceKind::Cpu, "CPU executor".to_owned()),
+        Device::Cuda => (DeviceKind::Cuda, format!("GPU {}", job.ordinal)),
     };
     let mut warnings: Vec<String> = session
         .workload
@@ -103,7 +103,7 @@ fn only_counted(
     warnings.extend(counted_elsewhere(&counts));
     JobReport {
         device: DeviceInfo {
-            kind: kind.into(),
+            kind,
             name,
             detail: "counting".into(),
         },
@@ -257,8 +257,7 @@ fn session_under_job<'a>(
         ..WorkloadSession::plain(workload, infos, globals)
     };
     if let Some(p) = &job.patched {
-        let (storage, specs) =
-            storage::declared(&workload.buffers, &p.held).map_err(JobError::Input)?;
+        let (storage, specs) = storage::declared(&workload.buffers, &p.held)?;
         let specs = launched.declared.clone().unwrap_or(specs);
         (session.storage, session.declared) = (storage, Some(specs));
     }
@@ -298,7 +297,7 @@ fn rewrite(
 ) -> Result<(), JobError> {
     job.plan.apply(m)?;
     if job.patched.is_none() {
-        session.storage = storage::assign(session, &job.plan).map_err(JobError::Input)?;
+        session.storage = storage::assign(session, &job.plan)?;
     }
     launched_only(m, session, used);
     if job.memcheck.is_some() {

@@ -142,7 +142,7 @@ fn copies(m: &Module, all: &[LaunchKind], fixed: &[(String, [u32; 3])]) -> Resul
     for (number, (symbol, block)) in fixed.iter().enumerate() {
         if let Some(f) = m.function(symbol) {
             let copy = f.clone_function(&fixed_name(symbol, number));
-            block_size::fix(m, copy, *block).map_err(|e| refused(symbol, e))?;
+            block_size::fix(m, copy, *block).map_err(|e| refused(symbol, e.to_string()))?;
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! What a job gave, as the worker answers it.
-use super::{Device, JobError};
+use super::Device;
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_num::metrics::{ComparedCounts, ErrorReport, Rejection};
@@ -164,6 +164,16 @@ impl Energy {
     }
 }
 
+/// The errors of an output's values of one format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FormatErrors {
+    /// The format.
+    pub format: Format,
+    /// The errors.
+    #[serde(flatten)]
+    pub report: ErrorReport,
+}
+
 /// An output of the run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Output {
@@ -178,7 +188,7 @@ pub struct Output {
     /// File it was saved to.
     pub saved: Option<PathBuf>,
     /// Error reports against the reference, by format of the scalars.
-    pub errors: Vec<serde_json::Value>,
+    pub errors: Vec<FormatErrors>,
     /// Integer scalars that differ from the reference's run.
     pub integer_mismatches: Option<usize>,
     /// Verdict; none where nothing was compared with a reference, and where the workload sets no criterion and
@@ -206,11 +216,8 @@ impl Output {
     }
 
     /// Adds the report of the values of one format.
-    pub(super) fn push_report(&mut self, f: Format, r: &ErrorReport) -> Result<(), JobError> {
-        let mut v = serde_json::to_value(r).map_err(|e| JobError::Worker(e.to_string()))?;
-        v["format"] = serde_json::json!(f);
-        self.errors.push(v);
-        Ok(())
+    pub(super) fn push_report(&mut self, format: Format, report: ErrorReport) {
+        self.errors.push(FormatErrors { format, report });
     }
 }
 
@@ -263,4 +270,32 @@ pub struct Flip {
     pub count: u64,
     /// Where.
     pub place: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kerf_num::Dd;
+
+    #[test]
+    fn errors_come_back_from_json() {
+        let exact = [1.0, 2.0, 3.0].map(Dd::from_f64);
+        let compared = |got: [f64; 3]| FormatErrors {
+            format: Format::F32,
+            report: kerf_num::metrics::compare(&got, &exact, Format::F32, None).expect("a report"),
+        };
+        let back = |e: &FormatErrors| -> FormatErrors {
+            let text = serde_json::to_string(e).expect("JSON");
+            serde_json::from_str(&text).expect("errors")
+        };
+        let some = compared([1.0, 2.5, f64::NAN]);
+        assert_eq!(back(&some), some);
+        assert_eq!((some.report.compared, some.report.nan_mismatch), (2, 1));
+        // What is not finite is null in JSON.
+        let mut endless = some;
+        endless.report.max_rel = f64::INFINITY;
+        let read = back(&endless);
+        assert!(read.report.max_rel.is_nan());
+        assert_eq!(read.report.max_rel_at, endless.report.max_rel_at);
+    }
 }

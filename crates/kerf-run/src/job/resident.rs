@@ -433,7 +433,7 @@ impl<'a> OutputOnDevice<'a> {
                     None => self.spread(&offsets, *format, shadows, report.floor)?,
                 });
             }
-            out.push_report(*format, &report)?;
+            out.push_report(*format, report.clone());
             reports.push(report);
         }
         let places = self.integers();

@@ -197,6 +197,7 @@ mod tests {
     fn left(object: LeftObject) -> OutOfBounds {
         OutOfBounds {
             access: "load of 8 bytes".into(),
+            writes: false,
             object,
         }
     }

@@ -6,6 +6,7 @@ use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
 use crate::replay::hooks;
 use crate::state::State;
 use crate::variable;
+use kerf_exec::DeviceKind;
 use std::ffi::{CStr, c_char, c_void};
 
 /// Options of the driver's compiler that are answered (`CUjit_option`).
@@ -156,7 +157,7 @@ pub fn function(s: &mut State, module: u64, symbol: &str) -> Result<u64, CallFai
         return Err(code::NOT_FOUND.into());
     }
     let refused = loaded.refused.get(symbol).cloned();
-    if let (Some(why), "cpu") = (refused, s.device()?.kind()) {
+    if let (Some(why), DeviceKind::Cpu) = (refused, s.device()?.kind()) {
         let why = format!("{symbol} cannot run on the CPU: {why}");
         return Err(CallFailure::new(code::NOT_SUPPORTED, why));
     }

@@ -89,8 +89,8 @@ pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize, stream: u64) {
             bytes,
             stream,
         }),
-        // SAFETY: the host's end of a copy.
         (Some(to), None) => {
+            // SAFETY: the host's end of a copy.
             unsafe { keep(s, from, bytes) }.map(|data| RecordedCall::Upload { to, data, stream })
         }
         // The trace has what the program got.

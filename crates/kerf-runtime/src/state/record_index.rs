@@ -51,7 +51,7 @@ pub fn finish(s: &mut State) {
         version: VERSION,
         kerf: env!("CARGO_PKG_VERSION").into(),
         runtime: this_library().map_or_else(String::new, |p| p.display().to_string()),
-        device: device.map_or("none", |d| d.kind()).into(),
+        device: device.map_or("none", |d| d.kind().name()).into(),
         refused,
         calls,
         bytes,

@@ -181,9 +181,9 @@ pub fn finish(s: &mut State) -> Vec<Copy> {
         let _ = managed(s, address, &a);
         let _ = last_contents(s, address, &a);
     }
-    let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
+    let device = s.device.as_ref().map_or("none", |d| d.kind().name());
     match s.trace.take() {
-        Some(t) => t.write(&device),
+        Some(t) => t.write(device),
         None => Vec::new(),
     }
 }

@@ -10,7 +10,7 @@
 use super::error_fit::{Deviations, ErrorBatch, ErrorFit, KeptFit};
 use super::error_fitting::{FitStart, Fitting, Observed};
 use super::lanes::{F64Lanes, LANES, LevelRows, batches, spread};
-use super::linear::normal_cdf;
+use crate::distributions::normal_cdf;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};

@@ -172,45 +172,6 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Density of the standard normal distribution.
-pub fn density(z: f64) -> f64 {
-    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
-}
-
-/// Distribution function of the standard normal, to about 1e-7 absolute (Abramowitz and Stegun 26.2.17).
-pub fn normal_cdf(z: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-    let poly = t
-        * (0.319_381_530
-            + t * (-0.356_563_782
-                + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    let tail = density(z) * poly;
-    if z > 0.0 { 1.0 - tail } else { tail }
-}
-
-/// Logarithm of [`normal_cdf`], also far in the tail.
-pub fn log_normal_cdf(z: f64) -> f64 {
-    if z > -4.0 {
-        return normal_cdf(z).max(1e-300).ln();
-    }
-    let z2 = z * z;
-    -0.5 * z2 - (-z).ln() - 0.5 * std::f64::consts::TAU.ln() + (1.0 - 1.0 / z2).ln()
-}
-
-/// Logarithm of the expected improvement below `best` of something normal.
-pub fn log_improvement(best: f64, mean: f64, sd: f64) -> f64 {
-    let sd = sd.max(1e-9);
-    let z = (best - mean) / sd;
-    if z > -4.0 {
-        let h = density(z) + z * normal_cdf(z);
-        return sd.ln() + h.max(1e-300).ln();
-    }
-    // h(z) = density(z) / z^2 * (1 - 3/z^2 + 15/z^4 - ...)
-    let z2 = z * z;
-    sd.ln() - 0.5 * z2 - 0.5 * std::f64::consts::TAU.ln() - z2.ln()
-        + (1.0 - 3.0 / z2 + 15.0 / (z2 * z2)).ln()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,17 +208,5 @@ mod tests {
             let half = one.forward(&own);
             assert_eq!(dot(&half, &half), one.forward_squares(&b).0[k]);
         }
-    }
-
-    #[test]
-    fn tails_join_the_middle() {
-        assert!((normal_cdf(0.0) - 0.5).abs() < 1e-7);
-        assert!((normal_cdf(1.96) - 0.975_002).abs() < 1e-6);
-        for f in [log_normal_cdf, |z| log_improvement(z, 0.0, 1.0)] {
-            let (a, b) = (f(-4.0 + 1e-6), f(-4.0 - 1e-6));
-            assert!((a - b).abs() < 0.03, "{a} {b}");
-            assert!(f(-30.0) < f(-29.0));
-        }
-        assert!((log_improvement(1.0, 1.0, 0.1).exp() - 0.039_894).abs() < 1e-5);
     }
 }

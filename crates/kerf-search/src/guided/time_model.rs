@@ -12,8 +12,8 @@
 //! and what is left of its uncertainty.
 use super::forecast::{Forecast, ForecastSource};
 use super::lanes::{F64Lanes, LANES, batches, spread};
-use super::linear::log_improvement;
 use super::time_belief::{Belief, TimeBatch, TimeRuns};
+use crate::distributions::log_improvement;
 use crate::history::Evaluation;
 use crate::problem::{Assignment, Search};
 use std::cell::RefCell;

@@ -5,8 +5,8 @@
 //! regression that every run corrects, times the probability that it runs at all, which a second regression
 //! learns from what failed. It ends with the budget: a regression of such a space is never so
 //! sure that the rest could be left out.
+use crate::distributions::{log_improvement, log_normal_cdf};
 use crate::guided::field::{Field, Prices};
-use crate::guided::linear::{log_improvement, log_normal_cdf};
 use crate::history::History;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};

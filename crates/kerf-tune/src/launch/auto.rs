@@ -122,7 +122,8 @@ pub fn widened(w: &Workload, m: &Module) -> Result<(String, FoundShapes), Choice
     }
     let text = std::fs::read_to_string(&w.path)
         .map_err(|e| ChoiceError::NoSpace(format!("{}: {e}", w.path.display())))?;
-    let text = widen(&text, &w.path, &found.free).map_err(ChoiceError::NoSpace)?;
+    let text =
+        widen(&text, &w.path, &found.free).map_err(|e| ChoiceError::NoSpace(e.to_string()))?;
     Ok((text, found))
 }
 

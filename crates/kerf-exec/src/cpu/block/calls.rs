@@ -1,6 +1,6 @@
 //! What compiled code calls: barriers and warp operations, faults, printf.
 use super::BlockWorker;
-use super::lane::Wait;
+use super::lane::{Lane, Request, Wait};
 use crate::cpu::collective_kinds::ARRIVE;
 use crate::cpu::context::BlockContext;
 use crate::cpu::fault::{Fault, FaultKind};
@@ -10,14 +10,37 @@ pub(in crate::cpu) fn linear(ctx: &BlockContext, x: u32, y: u32, z: u32) -> usiz
     (x + ctx.ntid[0] * (y + ctx.ntid[1] * z)) as usize
 }
 
-/// The worker behind a context.
+/// The worker behind a context. It is shared with the scheduler below on the same stack of calls, so what changes in it are
+/// cells.
 ///
 /// # Safety
 /// `ctx` is the context that the running kernel was called with.
-pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const BlockContext) -> &'w mut BlockWorker<'w> {
-    // SAFETY: `runtime` was set to the worker that runs this block, on this thread; while compiled
-    // code runs, nobody else uses it.
-    unsafe { &mut *(*ctx).runtime.cast::<BlockWorker<'w>>() }
+pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const BlockContext) -> &'w BlockWorker<'w> {
+    // SAFETY: `runtime` was set to the worker that runs this block, on this thread, which outlives it.
+    unsafe { &*(*ctx).runtime.cast::<BlockWorker<'w>>() }
+}
+
+/// Lets the scheduler run until it has answered a thread's request; what `answer` takes of the lane.
+///
+/// # Safety
+/// The thread `t` of the worker's block is the running one.
+unsafe fn wait<R>(
+    w: &BlockWorker,
+    t: usize,
+    why: Wait,
+    request: Option<Request>,
+    answer: impl FnOnce(&Lane) -> R,
+) -> R {
+    let yielder = w.with_lane(t, |l| {
+        l.wait.set(why);
+        if let Some(r) = request {
+            l.request.set(r);
+        }
+        l.yielder.get()
+    });
+    // SAFETY: the yielder of the running coroutine, which lives until that ends. No borrow of the worker's is held.
+    unsafe { (*yielder).suspend(()) };
+    w.with_lane(t, answer)
 }
 
 pub(in crate::cpu) extern "C" fn barrier(
@@ -31,21 +54,25 @@ pub(in crate::cpu) extern "C" fn barrier(
     pred: u32,
     site: u64,
 ) -> u32 {
-    // SAFETY: called by compiled code with its own context; the lane's yielder is the running one's.
+    // SAFETY: called by compiled code with its own context.
+    let (w, t) = unsafe { (worker(ctx), linear(&*ctx, x, y, z)) };
+    if red == ARRIVE {
+        w.arrive(id, t);
+        return 0;
+    }
+    let request = Request {
+        op: id,
+        mask: count,
+        red,
+        value: u64::from(pred),
+        site,
+        ..Request::default()
+    };
+    // SAFETY: compiled code passes the numbers of its own thread.
     unsafe {
-        let w = worker(ctx);
-        if red == ARRIVE {
-            w.arrived[id as usize & 15] += 1;
-            if w.checks.is_some() {
-                w.arrivals[id as usize & 15].push(linear(&*ctx, x, y, z));
-            }
-            return 0;
-        }
-        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
-        l.wait = Wait::Barrier;
-        (l.op, l.mask, l.red, l.value, l.site) = (id, count, red, u64::from(pred), site);
-        (*l.yielder).suspend(());
-        l.result as u32
+        wait(w, t, Wait::Barrier, Some(request), |l| {
+            l.result.get() as u32
+        })
     }
 }
 
@@ -56,10 +83,8 @@ pub(in crate::cpu) extern "C" fn spin(ctx: *const BlockContext, x: u32, y: u32, 
         if (*ctx).grid.is_null() {
             return;
         }
-        let w = worker(ctx);
-        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
-        l.wait = Wait::Spin;
-        (*l.yielder).suspend(());
+        let t = linear(&*ctx, x, y, z);
+        wait(worker(ctx), t, Wait::Spin, None, |_| ());
     }
 }
 
@@ -76,14 +101,21 @@ pub(in crate::cpu) extern "C" fn warp(
     c: u32,
     site: u64,
 ) -> u64 {
+    let request = Request {
+        op,
+        mask,
+        value,
+        x: arg,
+        c,
+        site,
+        red: 0,
+    };
     // SAFETY: as in `barrier`.
     unsafe {
-        let w = worker(ctx);
-        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
-        l.wait = Wait::Warp;
-        (l.op, l.mask, l.value, l.x, l.c, l.site) = (op, mask, value, arg, c, site);
-        (*l.yielder).suspend(());
-        l.result
+        let t = linear(&*ctx, x, y, z);
+        wait(worker(ctx), t, Wait::Warp, Some(request), |l| {
+            l.result.get()
+        })
     }
 }
 

@@ -11,30 +11,32 @@ fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
 
 impl BlockWorker<'_> {
     /// Answers the warp operations that are complete; says whether any thread may go on.
-    pub(super) fn resolve_warp(&mut self, from: usize, to: usize) -> bool {
-        let waiting = |l: &Lane| l.wait == Wait::Warp;
+    pub(super) fn resolve_warp(&self, from: usize, to: usize) -> bool {
+        let all = self.lanes.borrow();
+        let lanes = &all[from..to];
+        let waiting = |l: &Lane| l.wait.get() == Wait::Warp;
         let mut progress = false;
         let mut seen = 0u32;
         for first in 0..to - from {
-            let lanes = &mut self.lanes[from..to];
             if seen >> first & 1 == 1 || !waiting(&lanes[first]) {
                 continue;
             }
-            let (op, mask, site) = (lanes[first].op, lanes[first].mask, lanes[first].site);
+            let asked = lanes[first].request.get();
+            let (op, mask) = (asked.op, asked.mask);
             let same = |l: &Lane| {
+                let r = l.request.get();
                 waiting(l)
-                    && l.op == op
-                    && if op == kind::ACTIVE {
-                        l.site == site
-                    } else {
-                        l.mask == mask
+                    && r.op == op
+                    && match op {
+                        kind::ACTIVE => r.site == asked.site,
+                        _ => r.mask == mask,
                     }
             };
             let (mut members, mut missing) = (0u32, false);
             for (i, l) in lanes.iter().enumerate() {
                 match same(l) {
                     true => members |= 1 << i,
-                    false => missing |= mask >> i & 1 == 1 && l.wait != Wait::Done,
+                    false => missing |= mask >> i & 1 == 1 && l.wait.get() != Wait::Done,
                 }
             }
             seen |= members;
@@ -46,11 +48,10 @@ impl BlockWorker<'_> {
             answer(lanes, members, op);
             if self.checks.is_some() {
                 // SAFETY: the context of the block that is running.
-                self.check_warp(unsafe { &*self.context }, from, members, op);
+                self.check_warp(unsafe { &*self.context.get() }, from, members, op);
             }
-            let lanes = &mut self.lanes[from..to];
             for i in lanes_of(members) {
-                lanes[i].wait = Wait::Ready;
+                lanes[i].wait.set(Wait::Ready);
             }
             progress = true;
         }
@@ -58,45 +59,41 @@ impl BlockWorker<'_> {
     }
 
     /// Releases the barriers that everybody reached; says whether there was one.
-    pub(super) fn resolve_barriers(&mut self) -> bool {
-        let mut ids: Vec<u32> = self
-            .lanes
-            .iter()
-            .filter(|l| l.wait == Wait::Barrier)
-            .map(|l| l.op)
-            .collect();
+    pub(super) fn resolve_barriers(&self) -> bool {
+        let lanes = self.lanes.borrow();
+        let waiting = lanes.iter().filter(|l| l.wait.get() == Wait::Barrier);
+        let mut ids: Vec<u32> = waiting.map(|l| l.request.get().op).collect();
         ids.sort_unstable();
         ids.dedup();
         let mut progress = false;
         for id in ids {
-            let at = |l: &Lane| l.wait == Wait::Barrier && l.op == id;
-            let here = self.lanes.iter().filter(|l| at(l)).count();
-            let count = self.lanes.iter().find(|l| at(l)).map_or(0, |l| l.mask) as usize;
-            let alive = self.lanes.iter().filter(|l| l.wait != Wait::Done).count();
-            let arrived = self.arrived[id as usize & 15];
+            let here: Vec<&Lane> = lanes.iter().filter(|l| l.is_at_barrier(id)).collect();
+            let count = here.first().map_or(0, |l| l.request.get().mask) as usize;
+            let alive = lanes.iter().filter(|l| l.wait.get() != Wait::Done);
+            let alive = alive.count();
+            let arrived = self.arrived[id as usize & 15].get();
             let needed = if count == 0 {
                 alive
             } else {
                 count.min(alive + arrived)
             };
-            if here + arrived < needed {
+            if here.len() + arrived < needed {
                 continue;
             }
-            self.arrived[id as usize & 15] = 0;
+            self.arrived[id as usize & 15].set(0);
             if self.checks.is_some() {
                 // SAFETY: as in `resolve_warp`.
-                self.check_barrier(unsafe { &*self.context }, id, count != 0);
+                self.check_barrier(unsafe { &*self.context.get() }, id, count != 0);
             }
-            let at = |l: &Lane| l.wait == Wait::Barrier && l.op == id;
-            let set = self.lanes.iter().filter(|l| at(l) && l.value != 0).count() as u64;
-            for l in self.lanes.iter_mut().filter(|l| at(l)) {
-                l.result = match l.red {
-                    1 => set,
-                    2 => u64::from(set == here as u64),
+            let set = here.iter().filter(|l| l.request.get().value != 0).count();
+            for l in &here {
+                l.result.set(match l.request.get().red {
+                    1 => set as u64,
+                    2 => u64::from(set == here.len()),
                     3 => u64::from(set > 0),
                     _ => 0,
-                };
-                l.wait = Wait::Ready;
+                });
+                l.wait.set(Wait::Ready);
             }
             progress = true;
         }
@@ -105,22 +102,23 @@ impl BlockWorker<'_> {
 }
 
 /// Results of a complete warp operation.
-fn answer(lanes: &mut [Lane], active: u32, op: u32) {
+fn answer(lanes: &[Lane], active: u32, op: u32) {
     let members = || lanes_of(active);
     let (op, of_shadows) = (op & !kind::SHADOW, op & kind::SHADOW != 0);
     if op == kind::SYNC {
-        members().for_each(|i| lanes[i].result = 0);
+        members().for_each(|i| lanes[i].result.set(0));
         return;
     }
     let bit = |i: usize| 1u32 << i;
     let mut values = [0u64; 32];
-    members().for_each(|i| values[i] = lanes[i].value);
+    members().for_each(|i| values[i] = lanes[i].request.get().value);
     let set = members().filter(|i| values[*i] != 0);
     let set = set.fold(0u32, |m, i| m | bit(i));
     for i in members() {
         let v = values[i];
-        let (x, c) = (lanes[i].x, lanes[i].c);
-        lanes[i].result = match op {
+        let asked = lanes[i].request.get();
+        let (x, c) = (asked.x, asked.c);
+        let result = match op {
             kind::SHFL_UP | kind::SHFL_DOWN | kind::SHFL_BFLY | kind::SHFL_IDX => {
                 let lane = i as u32;
                 let (b, clamp, seg) = (x & 31, c & 31, (c >> 8) & 31);
@@ -143,7 +141,7 @@ fn answer(lanes: &mut [Lane], active: u32, op: u32) {
                     (false, _) => (from & 0xffff_ffff) | (u64::from(ok) << 32),
                     (true, false) => from,
                     (true, true) => {
-                        let origin = origin_of(lanes[i].meeting) | (j as u32) << 24;
+                        let origin = origin_of(lanes[i].meeting.get()) | (j as u32) << 24;
                         u64::from(u32::MAX) | u64::from(origin) << 32
                     }
                 }
@@ -179,5 +177,6 @@ fn answer(lanes: &mut [Lane], active: u32, op: u32) {
                 u64::from(r)
             }
         };
+        lanes[i].result.set(result);
     }
 }

@@ -7,16 +7,14 @@ use super::{BlockWorker, ThreadFn};
 use crate::cpu::context::BlockContext;
 use crate::cpu::mapping::MemoryError;
 use crate::cpu::sanitize::clocks::BlockClocks;
-use crate::cpu::sanitize::races::Races;
 use crate::cpu::signals::Thread;
 
 /// Rounds over all blocks in which every thread only loaded again: then nothing will come.
 const PATIENCE: usize = 1000;
 
 /// One block between its turns.
-struct Resident {
-    // Threads hold its address.
-    context: Box<BlockContext>,
+struct Resident<'c> {
+    context: &'c BlockContext,
     lanes: Vec<Lane>,
     arrived: [usize; 16],
     threads: Vec<Thread>,
@@ -28,24 +26,25 @@ struct Resident {
 impl BlockWorker<'_> {
     /// Runs all blocks of a grid to their end.
     pub fn run_grid(
-        &mut self,
-        contexts: Vec<BlockContext>,
+        &self,
+        mut contexts: Vec<BlockContext>,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<(), MemoryError> {
         let mut blocks = Vec::with_capacity(contexts.len());
         let mut failed = None;
-        for c in contexts {
-            let mut context = Box::new(c);
-            self.begin_block(&context);
-            match self.start(&mut context, entry, args) {
+        for c in &mut contexts {
+            c.runtime = self.as_runtime();
+        }
+        for context in &contexts {
+            self.begin_block(context);
+            match self.start(context, entry, args) {
                 Ok(threads) => blocks.push(Resident {
                     context,
-                    // Moving the vector leaves its elements where they are.
-                    lanes: std::mem::take(&mut self.lanes),
-                    arrived: self.arrived,
+                    lanes: self.lanes.take(),
+                    arrived: [0; 16],
                     threads,
-                    clocks: self.races().map(|r| {
+                    clocks: self.with_races(|r| {
                         let idle = r.new_block(0, 0);
                         std::mem::replace(&mut r.clocks, idle)
                     }),
@@ -66,21 +65,19 @@ impl BlockWorker<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    fn take_turns(&mut self, blocks: &mut [Resident]) {
+    fn take_turns(&self, blocks: &mut [Resident]) {
         let mut idle = 0;
         while !self.shared.stopped() && blocks.iter().any(|b| !b.done) {
             let mut moved = false;
             for b in blocks.iter_mut().filter(|b| !b.done) {
-                std::mem::swap(&mut self.lanes, &mut b.lanes);
-                std::mem::swap(&mut self.arrived, &mut b.arrived);
+                self.swap_lanes(b);
                 self.swap_clocks(b);
                 moved |= self.turn(b);
                 self.swap_clocks(b);
                 if idle >= PATIENCE && !self.shared.stopped() {
-                    self.deadlock(&b.context);
+                    self.deadlock(b.context);
                 }
-                std::mem::swap(&mut self.lanes, &mut b.lanes);
-                std::mem::swap(&mut self.arrived, &mut b.arrived);
+                self.swap_lanes(b);
                 if self.shared.stopped() {
                     return;
                 }
@@ -89,36 +86,42 @@ impl BlockWorker<'_> {
         }
     }
 
-    fn races(&mut self) -> Option<&mut Races> {
-        self.checks.as_mut()?.races.as_mut()
+    /// Exchanges a block's lanes, and who arrived at its barriers, for the worker's.
+    fn swap_lanes(&self, b: &mut Resident) {
+        std::mem::swap(&mut *self.lanes.borrow_mut(), &mut b.lanes);
+        for (mine, its) in self.arrived.iter().zip(&mut b.arrived) {
+            *its = mine.replace(*its);
+        }
     }
 
-    fn swap_clocks(&mut self, b: &mut Resident) {
-        self.context = &*b.context;
-        if let (Some(r), Some(c)) = (self.races(), &mut b.clocks) {
-            r.retire(c);
-            std::mem::swap(&mut r.clocks, c);
+    fn swap_clocks(&self, b: &mut Resident) {
+        self.context.set(b.context);
+        if let Some(c) = &mut b.clocks {
+            self.with_races(|r| {
+                r.retire(c);
+                std::mem::swap(&mut r.clocks, c);
+            });
         }
     }
 
     /// Runs a block until each of its threads waits; says whether any came further.
-    fn turn(&mut self, b: &mut Resident) -> bool {
-        let spinning =
-            |lanes: &[Lane]| -> Vec<bool> { lanes.iter().map(|l| l.wait == Wait::Spin).collect() };
-        let before = spinning(&self.lanes);
-        for l in self.lanes.iter_mut().filter(|l| l.wait == Wait::Spin) {
-            l.wait = Wait::Ready;
+    fn turn(&self, b: &mut Resident) -> bool {
+        let spins = |l: &Lane| l.wait.get() == Wait::Spin;
+        let spinning = || -> Vec<bool> { self.lanes.borrow().iter().map(spins).collect() };
+        let before = spinning();
+        for l in self.lanes.borrow().iter().filter(|l| spins(l)) {
+            l.wait.set(Wait::Ready);
         }
         let mut moved = false;
-        let n = self.lanes.len();
+        let n = self.lanes.borrow().len();
         loop {
             for from in (0..n).step_by(32) {
-                self.run_warp(&b.context, &mut b.threads, from, (from + 32).min(n));
+                self.run_warp(b.context, &mut b.threads, from, (from + 32).min(n));
                 if self.shared.stopped() {
                     return true;
                 }
             }
-            if self.lanes.iter().all(|l| l.wait == Wait::Done) {
+            if self.all_done() {
                 b.done = true;
                 return true;
             }
@@ -127,9 +130,9 @@ impl BlockWorker<'_> {
             }
             moved = true;
         }
-        let after = spinning(&self.lanes);
+        let after = spinning();
         if !after.contains(&true) {
-            self.deadlock(&b.context);
+            self.deadlock(b.context);
         }
         moved || before != after
     }

@@ -1,5 +1,9 @@
 //! One thread of a block, as the scheduler sees it.
+//!
+//! The scheduler and the code of the thread, which run in turn on one core, share a lane: all that changes is a cell, so that
+//! neither keeps a reference that the other would invalidate while the coroutine is switched.
 use corosensei::Yielder;
+use std::cell::Cell;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cpu) enum Wait {
@@ -11,10 +15,9 @@ pub(in crate::cpu) enum Wait {
     Done,
 }
 
-/// A thread's request and its answer.
-pub(in crate::cpu) struct Lane {
-    pub wait: Wait,
-    pub yielder: *const Yielder<(), ()>,
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::cpu) struct Request {
     /// Barrier number, or kind of warp operation.
     pub op: u32,
     /// Threads that the barrier waits for (0: all), or lanes of the warp operation.
@@ -25,25 +28,32 @@ pub(in crate::cpu) struct Lane {
     /// Reduction of a barrier.
     pub red: u32,
     pub site: u64,
-    pub result: u64,
+}
+
+/// A thread's request and its answer.
+pub(in crate::cpu) struct Lane {
+    pub wait: Cell<Wait>,
+    /// Of the thread's coroutine, once it has begun.
+    pub yielder: Cell<*const Yielder<(), ()>>,
+    pub request: Cell<Request>,
+    pub result: Cell<u64>,
     /// The place where it will meet others next, where that is checked.
-    pub meeting: u32,
+    pub meeting: Cell<u32>,
 }
 
 impl Lane {
     pub fn new() -> Lane {
         Lane {
-            wait: Wait::Ready,
-            yielder: std::ptr::null(),
-            op: 0,
-            mask: 0,
-            value: 0,
-            x: 0,
-            c: 0,
-            red: 0,
-            site: 0,
-            result: 0,
-            meeting: 0,
+            wait: Cell::new(Wait::Ready),
+            yielder: Cell::new(std::ptr::null()),
+            request: Cell::default(),
+            result: Cell::new(0),
+            meeting: Cell::new(0),
         }
+    }
+
+    /// Does it wait at a barrier?
+    pub fn is_at_barrier(&self, id: u32) -> bool {
+        self.wait.get() == Wait::Barrier && self.request.get().op == id
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn run(
         place(&mut c, shape.grid, i);
         c
     });
-    let mut worker = BlockWorker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
+    let worker = BlockWorker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
     // SAFETY: the address is that of a coroutine-mode entry: kernels that wait for their grid have no other.
     let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
     let done = worker.run_grid(contexts.collect(), f, args);

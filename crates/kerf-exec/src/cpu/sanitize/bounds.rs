@@ -6,6 +6,7 @@ use super::super::heap;
 use super::super::launch_state::MemoryRange;
 use super::Sanitizer;
 use super::races::RaceAccess;
+use kerf_pass::sanitize::SiteKind;
 
 /// The object of an access: its addresses, found for a base.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,8 +44,12 @@ impl Wrong {
 }
 
 /// An access that left an object.
-fn outside(access: String, object: LeftObject) -> Wrong {
-    let o = OutOfBounds { access, object };
+fn outside(access: Described, object: LeftObject) -> Wrong {
+    let o = OutOfBounds {
+        access: access.words,
+        writes: access.writes,
+        object,
+    };
     Wrong {
         kind: FaultKind::Memory,
         message: o.to_string(),
@@ -52,7 +57,7 @@ fn outside(access: String, object: LeftObject) -> Wrong {
     }
 }
 
-fn out_of(r: &MemoryRange, address: usize, access: String) -> Wrong {
+fn out_of(r: &MemoryRange, address: usize, access: Described) -> Wrong {
     let at = address as i64 - r.start as i64;
     let (name, bytes) = (r.name.clone(), r.end - r.start);
     let object = match r.element {
@@ -70,15 +75,24 @@ fn out_of(r: &MemoryRange, address: usize, access: String) -> Wrong {
     outside(access, object)
 }
 
-/// The access of a place, in words.
-pub(super) fn described(s: &Sanitizer, site: u32, bytes: u64) -> String {
+/// The access of a place.
+struct Described {
+    /// What it does, and where it is in the source.
+    words: String,
+    writes: bool,
+}
+
+fn described(s: &Sanitizer, site: u32, bytes: u64) -> Described {
     let a = s.site(site);
     let kind = match a.kind {
-        kerf_pass::sanitize::SiteKind::Load => "load",
-        kerf_pass::sanitize::SiteKind::Store => "store",
+        SiteKind::Load => "load",
+        SiteKind::Store => "store",
         _ => "atomic",
     };
-    format!("{kind} of {bytes} bytes{} in {}", s.place(site), a.function)
+    Described {
+        words: format!("{kind} of {bytes} bytes{} in {}", s.place(site), a.function),
+        writes: a.kind != SiteKind::Load,
+    }
 }
 
 /// The location of an access in words: `x[3]`, `byte 12 of shared s`.
@@ -112,7 +126,7 @@ pub(super) fn location(
 /// Whether an access is right; says whether other threads see what it accesses.
 #[inline]
 pub(super) fn check(
-    w: &mut BlockWorker,
+    w: &BlockWorker,
     ctx: &BlockContext,
     s: &Sanitizer,
     address: usize,
@@ -122,7 +136,7 @@ pub(super) fn check(
 ) -> Result<bool, Wrong> {
     let end = address.saturating_add(bytes as usize);
     if let Some(c) = &w.checks {
-        let o = &c.objects[s.index(site)];
+        let o = c.borrow().objects[s.index(site)];
         let same = o.base == base && address & o.low == 0;
         if same && address >= o.start && end <= o.end {
             return Ok(o.watched);
@@ -136,8 +150,8 @@ pub(super) fn check(
             None => find(w, ctx, s, address, base, bytes, site)?,
         },
     };
-    if let Some(c) = &mut w.checks {
-        c.objects[s.index(site)] = Object { base, low, ..found };
+    if let Some(c) = &w.checks {
+        c.borrow_mut().objects[s.index(site)] = Object { base, low, ..found };
     }
     Ok(found.watched)
 }
@@ -148,7 +162,7 @@ fn aligned(s: &Sanitizer, address: usize, bytes: u64, site: u32) -> Result<usize
     match address % align {
         0 => Ok(align - 1),
         past => {
-            let what = described(s, site, bytes);
+            let what = described(s, site, bytes).words;
             Err(Wrong::new(
                 FaultKind::Alignment,
                 format!("misaligned {what}: address is {past} past a multiple of {align}"),
@@ -249,7 +263,10 @@ fn find(
         Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, what),
         _ => Wrong::new(
             FaultKind::Memory,
-            format!("invalid {what}: address {address:#x} belongs to no buffer"),
+            format!(
+                "invalid {}: address {address:#x} belongs to no buffer",
+                what.words
+            ),
         ),
     })
 }

@@ -24,7 +24,7 @@ fn triple(p: [u32; 3]) -> String {
 /// `ctx` is the context that the running kernel was called with.
 unsafe fn checked<'w>(
     ctx: *const BlockContext,
-) -> Option<(&'w mut BlockWorker<'w>, &'w Sanitizer, &'w BlockContext)> {
+) -> Option<(&'w BlockWorker<'w>, &'w Sanitizer, &'w BlockContext)> {
     // SAFETY: as the caller promises.
     let (w, ctx) = unsafe { (worker(ctx), &*ctx) };
     let s = w.shared.sanitizer?;
@@ -57,10 +57,9 @@ pub(in crate::cpu) extern "C" fn access(
             false
         }
     };
-    let races = w.checks.as_mut().and_then(|c| c.races.as_mut());
-    let Some(races) = races.filter(|_| watched) else {
+    if !watched || !s.options.races {
         return;
-    };
+    }
     let info = s.site(site);
     let stores = info.kind == SiteKind::Store;
     let mut there = [0u8; 8];
@@ -83,13 +82,15 @@ pub(in crate::cpu) extern "C" fn access(
         shared,
         site,
     };
-    if let Some(c) = races.access(&a) {
+    // The records are given back before a conflict ends the thread.
+    let conflict = w.with_races(|r| r.access(&a)).flatten();
+    if let Some(c) = conflict {
         race(w, ctx, s, &a, &c, base);
     }
 }
 
 fn race(
-    w: &mut BlockWorker,
+    w: &BlockWorker,
     ctx: &BlockContext,
     s: &Sanitizer,
     a: &RaceAccess,
@@ -292,13 +293,11 @@ pub(in crate::cpu) extern "C" fn fence(
     let Some((w, _, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
-    if let Some(r) = w.checks.as_mut().and_then(|c| c.races.as_mut()) {
-        let reach = match device {
-            0 => FenceReach::Block,
-            _ => FenceReach::Device,
-        };
-        r.clocks.fence(linear(ctx, x, y, z), reach);
-    }
+    let reach = match device {
+        0 => FenceReach::Block,
+        _ => FenceReach::Device,
+    };
+    w.with_races(|r| r.clocks.fence(linear(ctx, x, y, z), reach));
 }
 
 /// The thread is about to wait for others.

@@ -4,15 +4,13 @@ use super::region::Region;
 use kerf_llvm::{Linkage, LlvmError, Module};
 use kerf_pass::sanitize::runtime;
 use std::fmt::Write;
+use std::sync::atomic::AtomicU64;
 
 /// Shadow of memory outside of the region: all of it is defined.
 static DEFINED: [u64; 64] = [0; 64];
 
-/// Where shadows of memory outside of the region are written to.
-struct Sink(std::cell::UnsafeCell<[u64; 64]>);
-// SAFETY: nobody reads it.
-unsafe impl Sync for Sink {}
-static SINK: Sink = Sink(std::cell::UnsafeCell::new([0; 64]));
+/// Where shadows of memory outside of the region are written to; nobody reads it.
+static SINK: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 /// Bits of the widest access that has a shadow of its own.
 const WIDEST: u32 = 4096;
@@ -84,7 +82,7 @@ fn text(m: &Module, r: &Region) -> Result<String, LlvmError> {
             "define void @{}i{w}(ptr %p, i{w} %v) alwaysinline nounwind {{",
             runtime::STORE
         );
-        place(&mut out, r, SINK.0.get() as usize);
+        place(&mut out, r, SINK.as_ptr() as usize);
         let _ = writeln!(out, "  store i{w} %v, ptr %r, align 1\n  ret void\n}}");
     }
     let _ = write!(

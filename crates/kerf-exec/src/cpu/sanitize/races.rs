@@ -212,16 +212,19 @@ impl Races {
     fn word(&mut self, a: &RaceAccess, at: usize) -> Option<Conflict> {
         let mut found;
         if let Some(cell) = self.region.cell(at) {
-            // SAFETY: the region's cell of this address; one thread at a time runs a launch whose races are watched.
-            let cell = unsafe { &mut *cell };
-            if self.repeats(a, cell) {
+            // SAFETY: the region's cell of this address. The worker that owns these records is the only one of its launch, and
+            // launches of other executors have other memory.
+            let mut known = unsafe { cell.read() };
+            if self.repeats(a, &known) {
                 return None;
             }
-            found = self.check(a, cell);
-            if cell.write.split != 0 {
+            found = self.check(a, &known);
+            if known.write.split != 0 {
                 found = self.split(a, at).or(found);
             }
-            self.update(a, cell);
+            self.update(a, &mut known);
+            // SAFETY: as above.
+            unsafe { cell.write(known) };
         } else {
             let mut cell = self.outside.get(&at).copied().unwrap_or_default();
             found = self.check(a, &cell);
@@ -244,7 +247,7 @@ impl Races {
         let word = at & !3;
         let mut whole = match self.region.cell(word) {
             // SAFETY: as in `word`.
-            Some(cell) => unsafe { *cell },
+            Some(cell) => unsafe { cell.read() },
             None => self.outside.get(&word).copied().unwrap_or_default(),
         };
         let mut cell = self.bytes.get(&at).copied().unwrap_or_default();
@@ -255,7 +258,7 @@ impl Races {
             whole.write.split = 1;
             match self.region.cell(word) {
                 // SAFETY: as in `word`.
-                Some(c) => unsafe { *c = whole },
+                Some(c) => unsafe { c.write(whole) },
                 None => {
                     self.outside.insert(word, whole);
                 }

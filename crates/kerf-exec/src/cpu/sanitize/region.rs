@@ -3,9 +3,14 @@
 //! One range of addresses holds every buffer, stack and block's shared memory of the process, so that shadow, origin
 //! and the record of accesses are found by arithmetic: a byte of shadow for a byte, four bytes of origin and a cell
 //! for every four. Pages come when they are touched.
+//!
+//! Blocks run in parallel, and a program may let several of them touch one location. So shadows and origins are read and
+//! written here as relaxed atomics, or by string instructions, of which the compiler assumes as little; compiled code has
+//! plain accesses, whose races LLVM gives a meaning: the value of the load is any. A record of accesses belongs to the one
+//! worker of a launch whose races are watched.
 use super::record::AccessHistory;
 use crate::cpu::mapping::{MemoryError, map};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Address space for programs; as much again, twice, and twelve times are reserved beside it.
@@ -74,8 +79,16 @@ impl Region {
             .then(|| (address, bytes.min(self.base + self.size - address)))
     }
 
-    fn origin_at(&self, address: usize) -> *mut u32 {
-        (self.origin + ((address - self.base) & !3)) as *mut u32
+    /// The origin of an address that the region holds.
+    fn origin_at(&self, address: usize) -> &AtomicU32 {
+        let at = self.origin + ((address - self.base) & !3);
+        // SAFETY: mapped with the region, for as long as the process runs; only this module names origins.
+        unsafe { AtomicU32::from_ptr(at as *mut u32) }
+    }
+
+    /// Where the shadow of an address that the region holds lies.
+    fn shadow_at(&self, address: usize) -> *mut u8 {
+        (address - self.base + self.shadow) as *mut u8
     }
 
     /// Sets the shadow of a range.
@@ -85,7 +98,7 @@ impl Region {
         };
         let value = if undefined { 0xff } else { 0 };
         // SAFETY: the shadow of a part of the region, which is mapped with it.
-        unsafe { std::ptr::write_bytes((at - self.base + self.shadow) as *mut u8, value, n) };
+        unsafe { bytes::fill(self.shadow_at(at), value, n) };
         if undefined {
             self.set_origin(at, n, origin);
         }
@@ -97,16 +110,14 @@ impl Region {
             return;
         };
         for word in (at & !3..at + n).step_by(4) {
-            // SAFETY: as in `fill`.
-            unsafe { *self.origin_at(word) = origin };
+            self.origin_at(word).store(origin, Ordering::Relaxed);
         }
     }
 
     /// The origin of the first undefined byte of a few; 0 if nobody wrote it.
     pub fn origin_of(&self, address: usize) -> u32 {
         match self.holds(address) {
-            // SAFETY: as in `fill`.
-            true => unsafe { *self.origin_at(address) },
+            true => self.origin_at(address).load(Ordering::Relaxed),
             false => 0,
         }
     }
@@ -119,33 +130,133 @@ impl Region {
             self.fill(to, bytes, false, 0);
             return;
         };
-        let shadow = |a: usize| (a - self.base + self.shadow) as *mut u8;
         // SAFETY: as in `fill`.
-        unsafe {
-            std::ptr::copy(shadow(from), shadow(to), n);
-            let first = *self.origin_at(from);
-            match (to ^ from) & 3 {
-                0 => std::ptr::copy(self.origin_at(from), self.origin_at(to), n.div_ceil(4)),
-                _ => self.set_origin(to, n, first),
-            }
+        unsafe { bytes::copy(self.shadow_at(from), self.shadow_at(to), n) };
+        if (to ^ from) & 3 != 0 {
+            return self.set_origin(to, n, self.origin_of(from));
+        }
+        let one = |k: usize| {
+            let origin = self.origin_of(from + 4 * k);
+            self.origin_at(to + 4 * k).store(origin, Ordering::Relaxed);
+        };
+        // The ranges may overlap: what is still to be read must not be written before.
+        match to <= from {
+            true => (0..n.div_ceil(4)).for_each(one),
+            false => (0..n.div_ceil(4)).rev().for_each(one),
         }
     }
 
     /// The first undefined byte of a range, with its origin.
     pub fn first_undefined(&self, address: usize, bytes: usize) -> Option<(usize, u32)> {
         let (at, n) = self.part(address, bytes)?;
-        // SAFETY: as in `fill`; no kernel runs.
-        let shadow =
-            unsafe { std::slice::from_raw_parts((at - self.base + self.shadow) as *const u8, n) };
-        let k = shadow.iter().position(|s| *s != 0)?;
+        let undefined = |k: &usize| {
+            // SAFETY: as in `fill`; an atomic byte.
+            let shadow = unsafe { AtomicU8::from_ptr(self.shadow_at(at + k)) };
+            shadow.load(Ordering::Relaxed) != 0
+        };
+        let k = (0..n).find(undefined)?;
         Some((k, self.origin_of(at + k)))
     }
 
-    /// The record of accesses of a word.
+    /// The record of accesses of a word, for the one worker of a launch whose races are watched.
     pub fn cell(&self, address: usize) -> Option<*mut AccessHistory> {
         self.holds(address).then(|| {
             (self.cells + (address - self.base) / 4 * size_of::<AccessHistory>())
                 as *mut AccessHistory
         })
+    }
+}
+
+/// Bytes that other threads may touch meanwhile, by the processor's string instructions: the compiler knows of no plain
+/// access that could race, and long ranges take as long as `memset` and `memcpy` do.
+mod bytes {
+    use std::arch::asm;
+
+    /// Sets bytes to a value.
+    ///
+    /// # Safety
+    /// They are mapped.
+    pub unsafe fn fill(to: *mut u8, value: u8, bytes: usize) {
+        // SAFETY: `rep stosb` writes these bytes, upwards: the direction flag is clear on entry.
+        unsafe {
+            asm!(
+                "rep stosb",
+                inout("rcx") bytes => _,
+                inout("rdi") to => _,
+                in("al") value,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    /// Copies bytes between ranges that may overlap.
+    ///
+    /// # Safety
+    /// Both are mapped.
+    pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+        const CHUNK: usize = 256;
+        let mut chunk = [0u8; CHUNK];
+        let upwards = to.cast_const() <= from;
+        let mut done = 0;
+        while done < bytes {
+            let n = CHUNK.min(bytes - done);
+            let at = if upwards { done } else { bytes - done - n };
+            // SAFETY: a part of both ranges, and a buffer that holds it. What is still to be read is not written before.
+            unsafe {
+                moved(from.add(at), chunk.as_mut_ptr(), n);
+                moved(chunk.as_ptr(), to.add(at), n);
+            }
+            done += n;
+        }
+    }
+
+    /// Copies bytes upwards.
+    ///
+    /// # Safety
+    /// Both ranges are mapped, and do not overlap.
+    unsafe fn moved(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: `rep movsb` reads and writes these bytes.
+        unsafe {
+            asm!(
+                "rep movsb",
+                inout("rcx") bytes => _,
+                inout("rsi") from => _,
+                inout("rdi") to => _,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn ranges_that_overlap_are_copied_whole() {
+            let first: Vec<u8> = (0..2000u32).map(|k| (k * 7 % 251) as u8).collect();
+            for (from, to, n) in [
+                (0, 0, 9),
+                (0, 1, 1500),
+                (1, 0, 1999),
+                (300, 0, 700),
+                (3, 400, 1000),
+            ] {
+                let (mut ours, mut theirs) = (first.clone(), first.clone());
+                let p = ours.as_mut_ptr();
+                // SAFETY: within the vector.
+                unsafe { copy(p.add(from), p.add(to), n) };
+                theirs.copy_within(from..from + n, to);
+                assert_eq!(ours, theirs, "{n} bytes from {from} to {to}");
+            }
+        }
+
+        #[test]
+        fn a_range_is_filled_and_nothing_else() {
+            let mut all = [1u8; 64];
+            // SAFETY: within the array.
+            unsafe { fill(all[3..].as_mut_ptr(), 9, 40) };
+            assert!(all[3..43].iter().all(|b| *b == 9));
+            assert!(all[..3].iter().chain(&all[43..]).all(|b| *b == 1));
+        }
     }
 }

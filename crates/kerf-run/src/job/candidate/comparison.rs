@@ -43,6 +43,11 @@ pub(super) fn error_of(o: &Output) -> Option<f64> {
     o.verdict.as_ref().and_then(|v| v.value)
 }
 
+/// A number as JSON writes it, to be read back to the bit.
+fn json(x: f64) -> serde_json::Value {
+    x.into()
+}
+
 /// The element that shows most, in words.
 pub(super) fn place(o: &Output) -> String {
     let name = &o.name;
@@ -50,21 +55,17 @@ pub(super) fn place(o: &Output) -> String {
         return format!("{n} integers of {name} differ");
     }
     for e in &o.errors {
-        if let Some(i) = e["first_mismatch"].as_u64() {
-            let n =
-                e["nan_mismatch"].as_u64().unwrap_or(0) + e["inf_mismatch"].as_u64().unwrap_or(0);
+        if let Some(i) = e.report.first_mismatch {
+            let n = e.report.nan_mismatch + e.report.inf_mismatch;
             return format!("{n} values of {name} differ in being finite, the first is [{i}]");
         }
     }
-    let at = o
-        .errors
-        .iter()
-        .map(|e| &e["max_rel_at"])
-        .find(|p| !p.is_null());
-    match at {
+    match o.errors.iter().find_map(|e| e.report.max_rel_at) {
         Some(p) => format!(
             "{name}[{}] is {} for {}",
-            p["index"], p["got"], p["reference"]
+            p.index,
+            json(p.got),
+            json(p.reference)
         ),
         None => name.clone(),
     }

@@ -83,13 +83,13 @@ impl Defect {
 
     /// What a failed run tells; none where it is not the kernel that failed.
     pub(super) fn from_failure(e: &ExecError) -> Option<Defect> {
-        let kind = match e {
-            ExecError::Fault(f) => f.kind,
-            ExecError::Undefined { kind, .. } => *kind,
+        let (kind, writes) = match e {
+            ExecError::Fault(f) => (f.kind, f.out_of_bounds.as_ref().is_some_and(|o| o.writes)),
+            ExecError::Undefined { kind, .. } => (*kind, false),
             _ => return None,
         };
         Some(match kind {
-            FaultKind::Memory if is_store(&e.to_string()) => Defect::WriteOutside,
+            FaultKind::Memory if writes => Defect::WriteOutside,
             FaultKind::Memory => Defect::ReadOutside,
             FaultKind::Race => Defect::Race,
             FaultKind::Uninitialised => Defect::Uninitialised,
@@ -101,13 +101,6 @@ impl Defect {
             }
         })
     }
-}
-
-/// Whether the message of an access out of bounds is of one that writes.
-fn is_store(message: &str) -> bool {
-    ["out-of-bounds store", "out-of-bounds atomic", "bad write"]
-        .iter()
-        .any(|w| message.contains(w))
 }
 
 /// A defect, and where it shows.

@@ -174,7 +174,7 @@ impl<'b> Bench<'b> {
                 symbols.push(info.symbol.clone());
             }
         }
-        let storage = storage::assign(self.base, plan).map_err(JobError::Input)?;
+        let storage = storage::assign(self.base, plan)?;
         Ok(Built {
             code,
             symbols,
