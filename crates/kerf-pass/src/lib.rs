@@ -16,6 +16,7 @@ mod format_types;
 pub mod formats;
 pub mod index_space;
 pub mod lower;
+pub mod made_calls;
 pub mod math;
 pub mod partition;
 pub mod plan;
@@ -30,6 +31,7 @@ mod specialise;
 pub mod storage;
 
 pub use coarsen::Coarsening;
+pub use made_calls::MadeCalls;
 pub use math::MathVariant;
 pub use partition::{Partition, Select};
 pub use plan::{KernelPlan, Plan, PlanError};

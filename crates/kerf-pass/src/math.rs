@@ -5,6 +5,7 @@
 //! puts the instructions in its place, in whatever format the site then has.
 mod emit;
 mod function;
+mod made;
 mod variant;
 
 use crate::engine::places;
@@ -15,6 +16,8 @@ use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, TargetMachine, 
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
+pub use made::{check as check_made, library_function};
+pub(crate) use made::{expand as expand_made, mark as mark_made};
 pub use variant::{MathVariant, ParseMathVariantError};
 
 /// Before the names of Kerf's own functions.
