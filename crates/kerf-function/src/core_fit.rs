@@ -5,7 +5,7 @@ use crate::polynomial_code::append_polynomial;
 use crate::remez::FitProblem;
 use crate::specification::ErrorMeasure;
 use crate::target::TargetFunction;
-use crate::working_format::WorkingFormat;
+use crate::working_format::{FormatRounding, WorkingFormat};
 use rug::Float;
 
 pub use crate::polynomial_code::EvaluationScheme;

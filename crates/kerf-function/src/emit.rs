@@ -1,10 +1,8 @@
 //! An implementation as source text that people read: CUDA C++ or C.
-use crate::code::{CodeStep, StepIndex, StraightLineCode};
-use crate::implement::FunctionImplementation;
-use crate::reduction::ArgumentGuard;
-use crate::specification::ErrorMeasure;
-use crate::working_format::WorkingFormat;
 use kerf_hardround::format::hex;
+use kerf_num::made::{
+    ArgumentGuard, CodeStep, ErrorMeasure, MadeFunction, StepIndex, StraightLineCode, WorkingFormat,
+};
 use std::fmt::Write;
 
 /// The language of emitted text.
@@ -200,9 +198,9 @@ fn naming(code: &StraightLineCode) -> Naming {
     naming
 }
 
-fn guard(made: &FunctionImplementation, d: &Dialect) -> String {
+fn guard(made: &MadeFunction, d: &Dialect) -> String {
     let f = d.suffix();
-    match made.made.guard {
+    match made.guard {
         ArgumentGuard::Between { from, to } => {
             format!("x >= {} && x <= {}", d.number(from), d.number(to))
         }
@@ -217,33 +215,31 @@ fn guard(made: &FunctionImplementation, d: &Dialect) -> String {
     }
 }
 
-fn comment(made: &FunctionImplementation) -> String {
-    let s = &made.specification;
-    let m = &made.made;
+fn comment(made: &MadeFunction) -> String {
     let mut text = format!(
         "// {}(x) for x from {:e} to {:e} in {}. {} error: {:e} was asked for, at most {:.3e} is proven",
-        s.function.name(),
-        s.from,
-        s.to,
-        s.format.name(),
-        capitalised(&s.measure.to_string()),
-        s.error,
-        m.bound
+        made.function,
+        made.from,
+        made.to,
+        made.format().name(),
+        capitalised(&made.measure.to_string()),
+        made.error,
+        made.bound
     );
-    if s.measure == ErrorMeasure::Relative {
+    if made.measure == ErrorMeasure::Relative {
         let _ = write!(
             text,
             "\n// where the value is a normal number; below, half of the smallest subnormal number is added"
         );
     }
-    let _ = write!(text, ".\n// Reduction: {}. ", m.reduction);
-    let _ = match m.pieces {
-        1 => writeln!(text, "Degree {}. {} operations.", m.degree, m.code.slots()),
+    let _ = write!(text, ".\n// Reduction: {}. ", made.reduction);
+    let slots = made.code.slots();
+    let _ = match made.pieces {
+        1 => writeln!(text, "Degree {}. {slots} operations.", made.degree),
         n => writeln!(
             text,
-            "{n} polynomials of degree {}. {} operations.",
-            m.degree,
-            m.code.slots()
+            "{n} polynomials of degree {}. {slots} operations.",
+            made.degree
         ),
     };
     text.push_str(
@@ -297,8 +293,8 @@ fn c_conversions(d: &Dialect) -> String {
 }
 
 /// An implementation as a function called `name`.
-pub fn source_text(made: &FunctionImplementation, language: EmittedLanguage, name: &str) -> String {
-    let code = &made.made.code;
+pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -> String {
+    let code = &made.code;
     let d = Dialect {
         language,
         format: code.format,
@@ -319,7 +315,7 @@ pub fn source_text(made: &FunctionImplementation, language: EmittedLanguage, nam
     let qualifier = if language == Cuda { "__device__ " } else { "" };
     let float = d.float();
     let _ = writeln!(text, "{qualifier}{float} {name}({float} x) {{");
-    let library = format!("{}{}", made.specification.function.name(), d.suffix());
+    let library = made.library_name();
     let _ = writeln!(text, "    if (!({})) return {library}(x);", guard(made, &d));
     for (i, step) in code.steps.iter().enumerate() {
         if matches!(step, CodeStep::Constant(_) | CodeStep::Argument) {

@@ -2,6 +2,7 @@
 use crate::core_fit::EvaluationScheme;
 use crate::reduction::{self, MadeCode};
 use crate::specification::{ErrorMeasure, FunctionError, FunctionSpecification};
+use kerf_num::made::MadeFunction;
 use rug::Float;
 
 /// The largest error that may be asked for.
@@ -25,6 +26,24 @@ impl FunctionImplementation {
             .guard
             .admits(x)
             .then(|| self.made.code.evaluate(x))
+    }
+
+    /// As plans hold it.
+    pub fn made_function(&self) -> MadeFunction {
+        let (spec, made) = (&self.specification, &self.made);
+        MadeFunction {
+            function: spec.function.name().to_owned(),
+            from: spec.from,
+            to: spec.to,
+            error: spec.error,
+            measure: spec.measure,
+            bound: made.bound,
+            reduction: made.reduction.to_owned(),
+            degree: made.degree,
+            pieces: made.pieces,
+            guard: made.guard,
+            code: made.code.clone(),
+        }
     }
 }
 

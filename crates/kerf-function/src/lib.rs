@@ -5,12 +5,11 @@
 //! interval arithmetic. The polynomial is minimax (Remez), its coefficients are rounded to the format by the nearest
 //! plane of their lattice; the proof takes nothing from either: it bounds the error of the code as it is.
 //!
-//! The parts: [`working_format`] the arithmetic of the code; [`code`] the code; [`target`] the functions; [`core_fit`]
+//! The parts: [`working_format`] the arithmetic of the code; [`code`] the code, which plans hold too; [`target`] the functions; [`core_fit`]
 //! polynomials for a smooth core, [`core_bound`] their proof; [`reduction`] what is around the core; [`emit`] C and CUDA.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod code;
 pub mod core_bound;
 pub mod core_fit;
 pub mod emit;
@@ -23,6 +22,8 @@ mod running_error;
 pub mod specification;
 pub mod target;
 pub mod working_format;
+
+pub use kerf_num::made as code;
 
 pub use implement::{FunctionImplementation, implement};
 pub use specification::{ErrorMeasure, FunctionError, FunctionSpecification};

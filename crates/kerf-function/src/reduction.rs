@@ -11,47 +11,12 @@ mod trigonometric;
 use crate::code::StraightLineCode;
 use crate::core_fit::EvaluationScheme;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
+use crate::working_format::FormatRounding;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
 use rug::float::Round;
-use serde::Serialize;
 
-/// The arguments for which code was made; all others, and NaN, are for the library's function.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ArgumentGuard {
-    /// from <= x <= to
-    Between {
-        /// The smallest argument.
-        from: f64,
-        /// The largest argument.
-        to: f64,
-    },
-    /// from <= |x| <= to
-    Magnitude {
-        /// The smallest magnitude.
-        from: f64,
-        /// The largest magnitude.
-        to: f64,
-    },
-}
-
-impl ArgumentGuard {
-    /// Every argument that was asked for.
-    pub(crate) fn whole_range(spec: &FunctionSpecification) -> ArgumentGuard {
-        ArgumentGuard::Between {
-            from: spec.from,
-            to: spec.to,
-        }
-    }
-    /// Whether the code was made for an argument.
-    pub fn admits(&self, x: f64) -> bool {
-        match *self {
-            ArgumentGuard::Between { from, to } => x >= from && x <= to,
-            ArgumentGuard::Magnitude { from, to } => x.abs() >= from && x.abs() <= to,
-        }
-    }
-}
+pub use kerf_num::made::ArgumentGuard;
 
 /// Code with its proven bound.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@
 //! of the computed value from the exact one (J. H. Wilkinson 1963; with intervals as in Gappa, M. Daumas and G. Melquiond
 //! 2010). Bounds are f64 numbers, enlarged after each operation by more than that operation's own rounding.
 use crate::code::{CodeStep, StepIndex, StraightLineCode};
+use crate::working_format::FormatRounding;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
 

@@ -1,28 +1,11 @@
 //! What is asked for, and why it cannot be had.
 use crate::target::TargetFunction;
 use crate::working_format::WorkingFormat;
+use kerf_num::made::ArgumentGuard;
 use rug::Float;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// What an error is measured against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ErrorMeasure {
-    /// The magnitude of the function's value.
-    #[default]
-    Relative,
-    /// One.
-    Absolute,
-}
-
-impl std::fmt::Display for ErrorMeasure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            ErrorMeasure::Relative => "relative",
-            ErrorMeasure::Absolute => "absolute",
-        })
-    }
-}
+pub use kerf_num::made::ErrorMeasure;
 
 /// A function, where and how accurately it is wanted. The range includes both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -51,6 +34,13 @@ impl FunctionSpecification {
         };
         let at_zero = self.function.has_simple_zero_at_0() && self.from <= 0.0 && self.to >= 0.0;
         !at_zero && is_negative(self.from) != is_negative(self.to)
+    }
+    /// Every argument that was asked for.
+    pub(crate) fn whole_range(&self) -> ArgumentGuard {
+        ArgumentGuard::Between {
+            from: self.from,
+            to: self.to,
+        }
     }
     /// Whether even the nearest number of the format may be too far from the function's value.
     pub(crate) fn is_beyond_rounding(&self) -> bool {

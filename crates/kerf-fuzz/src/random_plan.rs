@@ -117,6 +117,7 @@ fn partition(
         select: [Select::Hash, Select::Warp][random.below(2) as usize],
         sites: mine.sites.clone(),
         math: variants(random, map, &mine.sites, single),
+        made: Vec::new(),
     };
     if random.below(2) == 0 {
         std::mem::swap(&mut p.sites, &mut mine.sites);

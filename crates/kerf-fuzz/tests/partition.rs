@@ -154,6 +154,7 @@ fn cheap(m: &Module, seed: u64) -> Plan {
             select: Select::Hash,
             sites: k.sites.clone(),
             math: k.math.clone(),
+            made: k.made.clone(),
         };
         let f = m.function(name).expect("a kernel");
         !k.is_identity() && kerf_pass::KernelPlan::default().partition_fits(m, f, &p)

@@ -26,9 +26,18 @@ fn set_mark(m: &Module) {
     }
 }
 
-/// Is it a pure libdevice function (no pointer parameters)?
+/// Before the names of functions with the code of a math function that was made for a range: a plan puts them into the
+/// prepared module, where they count as functions of libdevice do.
+pub const MADE_FUNCTIONS: &str = "__nv_kerf_made.";
+
+/// Has the function the code of a math function that was made for a range?
+pub fn is_made_function(f: Value) -> bool {
+    f.name().starts_with(MADE_FUNCTIONS)
+}
+
+/// Is it a pure libdevice function (no pointer parameters), or one that was made in its place?
 pub fn is_pure_math(f: Value) -> bool {
-    f.is_declaration()
+    (f.is_declaration() || is_made_function(f))
         && f.name().starts_with("__nv_")
         && f.global_type().params().iter().all(|t| !t.is_ptr())
 }

@@ -253,7 +253,8 @@ void kerf_number_lines(LLVMModuleRef m) {
   DISubroutineType *type = b.createSubroutineType(b.getOrCreateTypeArray({}));
   unsigned line = 0;
   for (Function &f : module) {
-    if (f.isDeclaration())
+    // Instructions of functions that stand for libdevice's get the line of the call, as libdevice's do.
+    if (f.isDeclaration() || f.getName().starts_with("__nv_kerf_made."))
       continue;
     DISubprogram *sp = b.createFunction(file, f.getName(), f.getName(), file, line + 1, type, line + 1,
                                         DINode::FlagZero, DISubprogram::SPFlagDefinition);

@@ -7,6 +7,7 @@
 //!   treats infinities, NaN, signed zero and overflow as `f64` does.
 //! * [`doubleword`] holds the published double-word algorithms, over `f32` and
 //!   `f64`, step for step as generated code runs them.
+//! * [`made`] is the form of math functions that were made for a range and an error.
 //! * [`ulp`] counts error in units in the last place, in both usual meanings.
 //! * [`metrics`] compares an output with its reference and judges it.
 //! * [`portable`] has elementary functions, the same bits on every machine.
@@ -24,6 +25,7 @@ pub mod doubleword;
 mod exponent;
 mod fixed;
 pub mod format;
+pub mod made;
 pub mod metrics;
 pub mod portable;
 pub mod random;

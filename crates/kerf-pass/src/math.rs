@@ -5,6 +5,7 @@
 //! puts the instructions in its place, in whatever format the site then has.
 mod emit;
 mod function;
+mod made;
 mod refusal;
 mod variant;
 
@@ -16,6 +17,8 @@ use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, TargetMachine, 
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
+pub use made::{check as check_made, library_function};
+pub(crate) use made::{expand as expand_made, mark as mark_made};
 pub use refusal::MathRefusal;
 pub use variant::{MathVariant, ParseMathVariantError};
 

@@ -86,6 +86,9 @@ pub struct Partition {
     /// Variants of math sites in this version.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub math: BTreeMap<usize, MathVariant>,
+    /// Math sites that are computed by functions made for a range, in this version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<crate::made_calls::MadeCalls>,
 }
 
 /// Name of the parameter.

@@ -1,5 +1,6 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
 mod error;
+mod made;
 mod numbered;
 
 use crate::block_refusal::BlockRefusal;
@@ -8,6 +9,7 @@ use crate::coarsen::{CoarsenError, CoarsenObstacle, Coarsening, coarsen};
 use crate::engine::ChosenFormats;
 use crate::formats;
 use crate::index_space;
+use crate::made_calls::MadeCalls;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition, PartitionRefusal};
 use crate::site_format::SiteFormat;
@@ -33,6 +35,9 @@ pub struct KernelPlan {
     /// Variant of a math site, by site number; it goes with the format that the site has or gets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub math: BTreeMap<usize, MathVariant>,
+    /// Math sites that are computed by functions made for a range; their formats are those that the sites have or get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeCalls>,
     /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
     /// local array by name, a variable of the program as `constant NAME` or `device NAME`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,6 +65,7 @@ impl KernelPlan {
     pub fn is_identity(&self) -> bool {
         self.sites.is_empty()
             && self.math.is_empty()
+            && self.made.is_empty()
             && self.storage.is_empty()
             && self.rewrites.is_empty()
             && self.partition.is_none()
@@ -71,8 +77,10 @@ impl KernelPlan {
     /// Could the kernel run as this plan says and, in some warps, as a partition says?
     pub fn partition_fits(&self, m: &Module, kernel: Value, p: &Partition) -> bool {
         let numbered = NumberedKernel::unchanged(m, "", kernel);
-        let wants = |sites, math| numbered.wants(sites, math).ok();
-        match (wants(&self.sites, &self.math), wants(&p.sites, &p.math)) {
+        let functions: Vec<_> = self.made.iter().chain(&p.made).collect();
+        let functions: Vec<_> = functions.into_iter().map(|c| &c.function).collect();
+        let wants = |chosen| numbered.wants(&chosen, &functions).ok();
+        match (wants(self.choices()), wants(p.choices())) {
             (Some(first), Some(second)) => partition::check(kernel, p, &first, &second).is_ok(),
             _ => false,
         }
@@ -200,6 +208,7 @@ impl Plan {
                 select,
                 sites: std::mem::take(&mut k.sites),
                 math: std::mem::take(&mut k.math),
+                made: std::mem::take(&mut k.made),
             });
         }
         self
@@ -260,6 +269,7 @@ impl Plan {
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
+        let functions = self.functions();
         let mut wanted = Wanted::new();
         let mut versions: Vec<partition::Versions> = Vec::new();
         let mut rewritten: Vec<Value> = Vec::new();
@@ -280,7 +290,7 @@ impl Plan {
             if !k.rewrites.is_empty() {
                 rewritten.push(f);
             }
-            let chosen = numbered.wants(&k.sites, &k.math)?;
+            let chosen = numbered.wants(&k.choices(), &functions)?;
             if let Some(p) = &k.partition {
                 let refused = |why| PlanError::Partition {
                     kernel: name.clone(),
@@ -289,7 +299,7 @@ impl Plan {
                 if versions.iter().any(|v| v.first == f) {
                     return Err(refused(PartitionRefusal::NamedTwice));
                 }
-                let cheap = numbered.wants(&p.sites, &p.math)?;
+                let cheap = numbered.wants(&p.choices(), &functions)?;
                 partition::check(f, p, &chosen, &cheap).map_err(refused)?;
                 let v = partition::Versions::new(f, p.select);
                 wanted.push((v.second, v.moved(&cheap)));
@@ -309,7 +319,12 @@ impl Plan {
                 .iter()
                 .filter_map(|(i, w)| w.math.map(|v| (*i, v)))
                 .collect();
-            let now = math::mark(m, &marks)?;
+            let mut now = math::mark(m, &marks)?;
+            let made: Vec<(Value, usize)> = chosen
+                .iter()
+                .filter_map(|(i, w)| w.made.map(|n| (*i, n)))
+                .collect();
+            now.extend(math::mark_made(m, &made));
             let formats: ChosenFormats = chosen
                 .iter()
                 .filter_map(|(i, w)| Some((now.get(i).copied().unwrap_or(*i), w.format?)))
@@ -317,6 +332,7 @@ impl Plan {
             formats::apply(m, formats)?;
             kerf_ir::half_overflow::limit_halves(m);
             math::expand(m)?;
+            math::expand_made(m, &functions)?;
         }
         storage::apply(m, &held)?;
         for v in versions {

@@ -16,6 +16,8 @@ pub(crate) struct Want {
     pub format: Option<SiteFormat>,
     /// Another way to compute it.
     pub math: Option<MathVariant>,
+    /// A made function, by its number in [`crate::plan::Plan::functions`].
+    pub made: Option<usize>,
 }
 
 /// What is wanted of the instructions of one function, by position in it.

@@ -6,6 +6,7 @@ mod count;
 mod lanes;
 mod library;
 mod lower;
+mod made;
 mod math;
 mod math_values;
 mod partition_shapes;

@@ -557,3 +557,57 @@ fn the_largest_number_is_no_value() {
     assert_eq!((phi.largest, phi.smallest), (Some(5.0), Some(3.0)));
     assert_eq!((phi.infinite, phi.count), (1, 4));
 }
+
+#[test]
+fn arguments_of_math_calls_have_their_range() {
+    let body = |n: usize| {
+        let filler: String = (0..n)
+            .map(|k| format!("%f{k} = fadd double %v, {k}.0\n"))
+            .collect();
+        format!(
+            "declare double @__nv_exp(double)
+             declare float @__nv_sinf(float)
+             define ptx_kernel void @k(ptr %a) {{
+               %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+               %p = getelementptr double, ptr %a, i32 %t
+               %v = load double, ptr %p
+               {filler}
+               %e = call double @__nv_exp(double %v)
+               %w = fptrunc double %e to float
+               %s = call float @__nv_sinf(float %w)
+               %d = fpext float %s to double
+               %last = fadd double %d, %{}
+               store double %last, ptr %p
+               ret void
+             }}",
+            if n == 0 {
+                "v".to_owned()
+            } else {
+                format!("f{}", n - 1)
+            }
+        )
+    };
+    // Infinities and NaN are for the library in any case.
+    let data = [-3.5, 0.25, -0.0, f64::INFINITY, f64::NAN, -1e-300];
+    for (device, filler) in [
+        (CountDevice::Cpu, 0),
+        (CountDevice::Gpu, 0),
+        (CountDevice::Cpu, 250),
+    ] {
+        let (c, t, _) = counted_in((Detail::Values, device), &body(filler), 1, 6, &data);
+        let all = sites(&c, &t);
+        let ranges = |op| record_of(&all, op).arguments;
+        assert_eq!(ranges("exp"), Some([-3.5, 0.25]), "{device:?} {filler}");
+        let [least, most] = ranges("sin").expect("a range");
+        let single = |x: f64| f64::from(x.exp() as f32);
+        assert_eq!((least, most), (single(-3.5), single(0.25)));
+        assert_eq!(ranges("fadd"), None);
+        assert_eq!(ranges("load"), None);
+    }
+    // Of one sign, or one number.
+    for data in [[2.0, 2.0], [-7.0, -1.5], [0.0, 0.0]] {
+        let (c, t, _) = counted(&body(0), 1, 2, &data);
+        let all = sites(&c, &t);
+        assert_eq!(record_of(&all, "exp").arguments, Some(data));
+    }
+}

@@ -4,7 +4,9 @@ use crate::source::SourceFile;
 use kerf_ir::sites::{self, Site};
 use kerf_llvm::Module;
 use kerf_num::Format;
+use kerf_num::made::{MadeFunction, WorkingFormat};
 use kerf_pass::{KernelPlan, MathVariant, SiteFormat};
+use kerf_tune::setting::intern;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -21,6 +23,30 @@ pub struct SourceMark {
     pub half: bool,
     /// Variant of a math call.
     pub variant: Option<MathVariant>,
+    /// The made function that computes it.
+    pub made: Option<MadeHelper>,
+}
+
+/// A made function as a function that is put into the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MadeHelper {
+    /// Its name there.
+    pub name: &'static str,
+    /// Format of argument and result.
+    pub format: Format,
+}
+
+impl MadeHelper {
+    /// The helper that stands for a made function.
+    pub fn new(f: &MadeFunction) -> MadeHelper {
+        MadeHelper {
+            name: intern(&format!("kerf_{}_made_{}", f.library_name(), f.id())),
+            format: match f.format() {
+                WorkingFormat::F64 => Format::F64,
+                WorkingFormat::F32 => Format::F32,
+            },
+        }
+    }
 }
 
 /// Operations by file, line and column.
@@ -48,6 +74,7 @@ impl SourceMark {
             to: format.map_or(site.format, |to| nearest(site.format, to)),
             half: matches!(format, Some(SiteFormat::F16 | SiteFormat::Bf16)),
             variant: variant.filter(|v| *v != MathVariant::Accurate),
+            made: plan.made_function(site.id).map(MadeHelper::new),
         }
     }
 }

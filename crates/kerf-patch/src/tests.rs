@@ -86,6 +86,7 @@ impl Example {
                 to: p.to,
                 half: false,
                 variant: p.variant,
+                made: None,
             };
             marks.add((*file, line, column), mark);
         }

@@ -73,6 +73,7 @@ const why = k => {
       other ? fact("Other inputs", other.head, other.good ? "good" : "bad", ...other.more) : null,
       energy,
       C.rewritten.length ? fact("Expressions rewritten", String(C.rewritten.length), "", ...C.rewritten.slice(0, 8)) : null,
+      C.made.length ? fact("Calls by made functions", String(C.made.length), "", ...C.made.slice(0, 8)) : null,
       fact("Errors measured on", R.device.startsWith("CPU") ? "CPU" : "GPU", "", R.device, C.time_kind === "predicted" ? `times are predicted for profile ${R.profile}` : null)),
     R.warnings.length ? el("ul", {class: "warnings", "aria-label": "Warnings"}, R.warnings.map(w => el("li", null, w))) : "");
 })();

@@ -1,5 +1,5 @@
 //! A result in a few lines of text: what was cut, what was not, and why.
-use crate::claims::{checked, compared, error, other_inputs, rewritten, speedup};
+use crate::claims::{self, checked, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines, number};
@@ -65,12 +65,15 @@ pub fn explain(g: &Gathered) -> String {
             let _ = writeln!(o, "{}", line(g, i));
         }
     }
-    let changed = rewritten(r);
-    if !changed.is_empty() {
-        let _ = writeln!(o, "\nrewritten:");
-    }
-    for e in changed {
-        let _ = writeln!(o, "  {e}");
+    let changed = [
+        ("rewritten", claims::rewritten(r)),
+        ("math calls by made functions", claims::made(r)),
+    ];
+    for (title, all) in changed.into_iter().filter(|c| !c.1.is_empty()) {
+        let _ = writeln!(o, "\n{title}:");
+        for e in all {
+            let _ = writeln!(o, "  {e}");
+        }
     }
     let fixed = r.sites.iter().filter(|s| s.fixed.is_some()).count();
     if fixed > 0 || !r.fixed_storage.is_empty() {

@@ -1,5 +1,5 @@
 //! A result as Markdown, for a pull request.
-use crate::claims::{compared, error, other_inputs, rewritten, speedup};
+use crate::claims::{self, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines};
@@ -78,12 +78,15 @@ pub fn markdown(g: &Gathered) -> String {
             cell(&kept(g, i))
         );
     }
-    let changed = rewritten(r);
-    if !changed.is_empty() {
-        let _ = writeln!(o, "\nRewritten:\n");
-    }
-    for e in changed {
-        let _ = writeln!(o, "- {}", cell(&e));
+    let changed = [
+        ("Rewritten", claims::rewritten(r)),
+        ("Math calls by made functions", claims::made(r)),
+    ];
+    for (title, all) in changed.into_iter().filter(|c| !c.1.is_empty()) {
+        let _ = writeln!(o, "\n{title}:\n");
+        for e in all {
+            let _ = writeln!(o, "- {}", cell(&e));
+        }
     }
     let _ = writeln!(
         o,

@@ -254,7 +254,7 @@ impl Job {
     pub(crate) fn checked_toolchain(&self) -> Toolchain {
         let as_written = self.plan.kernels.values().all(|k| {
             let formats = k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty();
-            formats && k.rewrites.is_empty() && k.partition.is_none()
+            formats && k.made.is_empty() && k.rewrites.is_empty() && k.partition.is_none()
         });
         Toolchain {
             purpose: match as_written {

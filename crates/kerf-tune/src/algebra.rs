@@ -122,6 +122,7 @@ pub(crate) fn add(
                 lines,
                 holds: Vec::new(),
                 rewrites: levels,
+                made: Vec::new(),
             });
         }
     }
@@ -143,8 +144,10 @@ pub(crate) fn plan(choices: &[RewriteChoice], a: &[u8], plan: &mut Plan) {
 pub fn put(k: &mut KernelPlan, r: &Rewriting) {
     let kept = |site: &usize| r.sites.binary_search(site).is_err();
     k.math.retain(|site, _| kept(site));
+    k.remove_made(|site| !kept(&site));
     if let Some(p) = &mut k.partition {
         p.math.retain(|site, _| kept(site));
+        p.remove_made(|site| !kept(&site));
     }
     k.rewrites.push(r.clone());
 }

@@ -115,6 +115,7 @@ pub(crate) fn add(
                             lines: Vec::new(),
                             holds: Vec::new(),
                             rewrites: Vec::new(),
+                            made: Vec::new(),
                         });
                         groups.len() - 1
                     })
@@ -182,6 +183,7 @@ fn add_warps(
             lines,
             holds: Vec::new(),
             rewrites: Vec::new(),
+            made: Vec::new(),
         };
         groups.push(group);
         warps = Some(Warps {

@@ -55,7 +55,8 @@ impl Assembler {
 }
 
 fn only_formats(tunable: &Tunable) -> bool {
-    tunable.math.is_empty() && tunable.warps.is_none() && tunable.launch.is_none()
+    let calls_change = !(tunable.math.is_empty() && tunable.made.is_empty());
+    !calls_change && tunable.warps.is_none() && tunable.launch.is_none()
 }
 
 /// All plans of each kernel, in the order of the subject's; none if they are more than `most`, or if something other than

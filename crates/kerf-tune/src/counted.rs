@@ -41,6 +41,7 @@ impl Part<'_> {
         let second = KernelPlan {
             sites: p.sites.clone(),
             math: p.math.clone(),
+            made: p.made.clone(),
             ..first.clone()
         };
         Some((1.0 - p.lambda) * self.version(&first)? + p.lambda * self.version(&second)?)

@@ -1,4 +1,5 @@
 //! Groups: what changes as one is a variable of the search.
+use crate::made_level::MadeLevel;
 use crate::rewrite_level::RewriteLevel;
 use crate::setting::Setting;
 use crate::storage::StoragePlace;
@@ -42,6 +43,9 @@ pub struct Group {
     /// For a cluster of expressions: what its levels after the first are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<RewriteLevel>,
+    /// For math calls: what the levels after the first are, where those are made functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeLevel>,
 }
 
 impl Group {
@@ -56,6 +60,7 @@ impl Group {
             lines: Vec::new(),
             holds: Vec::new(),
             rewrites: Vec::new(),
+            made: Vec::new(),
         }
     }
 

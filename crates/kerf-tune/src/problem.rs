@@ -7,6 +7,7 @@ use crate::group::key;
 pub use crate::group::{Group, Grouping};
 use crate::launch::choice::LaunchChoice;
 use crate::launch::space::ChoiceError;
+use crate::made::{self, MadeScope};
 use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
@@ -31,6 +32,8 @@ pub struct TuningScope<'w> {
     pub layout: bool,
     /// Expressions, by their costs on a device.
     pub algebra: Option<&'w DeviceProfile>,
+    /// Math calls by functions made for their arguments.
+    pub made: Option<MadeScope<'w>>,
 }
 
 /// Why nothing can be searched.
@@ -115,6 +118,7 @@ pub fn with_storage(
             approx: None,
             layout: false,
             algebra: None,
+            made: None,
         },
     )
 }
@@ -142,6 +146,7 @@ pub fn with_launch(
         coarse: Vec::new(),
         uncoarsened: Vec::new(),
         rewritten: Vec::new(),
+        made: Vec::new(),
     };
     if !scope.formats.is_empty() {
         formatted(subject, scope, &mut t);
@@ -149,6 +154,9 @@ pub fn with_launch(
     if let Some(asked) = scope.approx {
         let added = approx::add(subject, scope.formats, scope.by, asked, &mut t.groups);
         (t.math, t.warps, t.single) = (added.math, added.warps, added.single);
+    }
+    if let Some(made) = &scope.made {
+        t.made = made::add(subject, scope.formats, scope.by, made, &mut t.groups);
     }
     if let Some(profile) = scope.algebra {
         t.rewritten = algebra::add(subject, profile, &mut t.groups);
@@ -201,6 +209,7 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
                     lines: Vec::new(),
                     holds: Vec::new(),
                     rewrites: Vec::new(),
+                    made: Vec::new(),
                 });
                 t.groups.len() - 1
             });
@@ -267,6 +276,7 @@ fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
             lines,
             holds: s.places.clone(),
             rewrites: Vec::new(),
+            made: Vec::new(),
         });
     }
 }

@@ -93,6 +93,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 approx: None,
                 layout: false,
                 algebra: None,
+                made: None,
             };
             let Ok(tunable) = for_scope(subject, &scope) else {
                 continue;

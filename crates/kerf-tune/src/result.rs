@@ -166,6 +166,9 @@ pub struct SiteResult {
     /// How it is computed by the warps that run the second version, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<MathVariant>,
+    /// The function made for its arguments that computes it in the plan, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
     /// Group, by position; none if it cannot change.
     pub group: Option<usize>,
     /// Why it cannot.
@@ -447,6 +450,9 @@ pub fn sites(subject: &Subject, t: &Tunable, plan: &Plan, a: &[u8]) -> Vec<SiteR
                 to: t.format(at, s.id, a).unwrap_or(SiteFormat::from(s.format)),
                 variant: mine.and_then(|k| k.math.get(&s.id)).copied(),
                 second: second.and_then(|p| p.math.get(&s.id)).copied(),
+                made: mine
+                    .and_then(|k| k.made_function(s.id))
+                    .map(|f| f.to_string()),
                 group: t.chosen.get(&(at, s.id)).map(|(g, _)| *g),
                 fixed: fixed.map(|e| e.why.clone()),
             });

@@ -272,6 +272,13 @@ impl<'s> StaticScore<'s> {
     /// Cost of a math call in a format: by the variant of each version, as many warps as run it.
     fn math(&self, n: &Node, format: Format, a: &[u8]) -> Option<f64> {
         let (at, site) = n.place;
+        if let Some(f) = self.tunable.made_function(self.subject, at, site, a)
+            && self.tunable.variant(self.subject, at, site, a) == MathVariant::Accurate
+        {
+            let fma = self.weights.get("fma", format);
+            let fma = fma.unwrap_or(self.weights.plain(format));
+            return Some(f64::from(f.code.slots()) * fma);
+        }
         self.tunable.math.get(&n.place)?;
         let first = self.tunable.variant(self.subject, at, site, a);
         let second = self.tunable.second(self.subject, at, site, a);

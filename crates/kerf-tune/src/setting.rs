@@ -7,6 +7,12 @@ use std::sync::Mutex;
 /// Degrees of approximation are counted in this many parts of the warps.
 pub const PARTS: u8 = 64;
 
+/// The level of math calls that the library computes.
+pub const LIBRARY: &str = "library";
+
+/// Before the error, in the name of a level of math calls by a made function.
+pub const MADE: &str = "made-";
+
 /// A level of a group: one word in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
@@ -18,6 +24,8 @@ pub enum Setting {
     Warps(u8),
     /// How a cluster of expressions is written: `source`, or `rewrite-` and the identifier of a rewriting.
     Rewrite(&'static str),
+    /// How math calls are computed: `library`, or `made-` and the error that a made function may have.
+    Made(&'static str),
     /// A launch shape: `bx=32,by=4`; `dynamic` or `fixed`, the way a block's size is known to a kernel.
     Shape(&'static str),
 }
@@ -51,6 +59,13 @@ fn is_rewrite(text: &str) -> bool {
     text == "source" || id.is_some_and(is_id)
 }
 
+/// `library`, or `made-` and a number.
+fn is_made(text: &str) -> bool {
+    let error = text.strip_prefix(MADE);
+    let positive = |e: &str| e.parse().is_ok_and(|e: f64| e.is_finite() && e > 0.0);
+    text == LIBRARY || error.is_some_and(positive)
+}
+
 impl Setting {
     /// The format, of a setting that is one.
     pub fn format(self) -> Option<SiteFormat> {
@@ -73,7 +88,7 @@ impl std::fmt::Display for Setting {
             Setting::Format(s) => f.pad(s.name()),
             Setting::Math(v) => f.pad(v.name()),
             Setting::Warps(n) => f.pad(&format!("{n}/{PARTS}")),
-            Setting::Shape(t) | Setting::Rewrite(t) => f.pad(t),
+            Setting::Shape(t) | Setting::Rewrite(t) | Setting::Made(t) => f.pad(t),
         }
     }
 }
@@ -81,7 +96,7 @@ impl std::fmt::Display for Setting {
 /// A word of a user or of a file that is no setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{word}` is no format, no variant, no rewriting, no shape and no fraction of {PARTS} warps"
+    "`{word}` is no format, no variant, no rewriting, no made function, no shape and no fraction of {PARTS} warps"
 )]
 pub struct UnknownSetting {
     /// The word.
@@ -100,6 +115,9 @@ impl std::str::FromStr for Setting {
         }
         if is_rewrite(text) {
             return Ok(Setting::Rewrite(intern(text)));
+        }
+        if is_made(text) {
+            return Ok(Setting::Made(intern(text)));
         }
         if is_shape(text) {
             return Ok(Setting::Shape(intern(text)));
@@ -145,13 +163,17 @@ mod tests {
             "fixed",
             "source",
             "rewrite-0a1b2c3d",
+            "library",
+            "made-3.9e-12",
         ] {
             let s: Setting = word.parse().expect("a setting");
             assert_eq!(s.to_string(), word);
             let json = serde_json::to_string(&s).expect("serialises");
             assert_eq!(serde_json::from_str::<Setting>(&json).expect("parses"), s);
         }
-        for word in ["f31", "65/64", "1/63", "", "fast", "bx=", "=3", "bx=1,"] {
+        for word in [
+            "f31", "65/64", "1/63", "", "fast", "bx=", "=3", "bx=1,", "made-", "made-0",
+        ] {
             assert!(word.parse::<Setting>().is_err(), "{word}");
         }
     }

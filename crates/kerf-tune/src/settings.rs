@@ -40,6 +40,7 @@ const OPTIONS: &[(&str, &str)] = &[
 const DERIVED: &[(&str, &str)] = &[
     ("program", "the source, by its digest,"),
     ("groups", "what can change"),
+    ("functions", "the functions made for math calls"),
 ];
 
 /// A value that nobody gave.

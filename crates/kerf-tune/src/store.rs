@@ -126,6 +126,17 @@ fn input_text(i: &Input) -> String {
     serde_json::to_string(i).unwrap_or_default()
 }
 
+/// Whether the description of the search in a file has a setting; not where there is no such file.
+pub fn has_setting(path: &Path, what: &str) -> bool {
+    let open = || -> rusqlite::Result<bool> {
+        let db = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        db.query_row("SELECT count(*) FROM search WHERE what = ?1", [what], |r| {
+            Ok(r.get::<_, i64>(0)? > 0)
+        })
+    };
+    open().unwrap_or(false)
+}
+
 impl Store {
     /// Opens the file, or makes it. `search` is the description of the search, an object; with `resume` what
     /// is there must be of the same search, without it there must be nothing.

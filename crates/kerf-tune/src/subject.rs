@@ -36,6 +36,8 @@ pub struct Kernel {
     pub refused: BTreeMap<(usize, SiteFormat), FormatRefusal>,
     /// Variants of math sites but for the accurate one, by site and format that it may have.
     pub math: BTreeMap<usize, BTreeMap<SiteFormat, Vec<MathVariant>>>,
+    /// Calls of libdevice's functions of one number, by site: the function's name in f64.
+    pub library_calls: BTreeMap<usize, String>,
     /// Atomic operations whose result depends on the order in which threads arrive.
     pub unordered: Vec<String>,
 }
@@ -149,6 +151,10 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
             variants.insert(s.id, all);
         }
     }
+    let calls = map.sites.iter().zip(&map.instructions);
+    let library_calls = calls
+        .filter_map(|(s, i)| Some((s.id, math::library_function(*i)?)))
+        .collect();
     let mut numbers: BTreeMap<kerf_llvm::Block, u32> = BTreeMap::new();
     let blocks = map.instructions.iter().map(|i| {
         let next = numbers.len() as u32;
@@ -164,6 +170,7 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
         blocks: blocks.collect(),
         refused,
         math: variants,
+        library_calls,
         unordered: unordered(f),
         sites: map.sites,
     };

@@ -45,6 +45,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
             }),
             layout: false,
             algebra: None,
+            made: None,
         };
         for_scope(subject, &scope)
     };

@@ -4,11 +4,13 @@ use crate::approx::{self, KernelNeeds, MathSite, Warps, own_format, reachable};
 use crate::coarse::{self, CoarseChoice, Uncoarsened};
 use crate::group::Group;
 use crate::launch::choice::LaunchChoice;
+use crate::made::{self, MadeChoice};
 use crate::setting::{PARTS, Setting};
 use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
 use kerf_device::occupancy::{Demand, Multiprocessor};
 use kerf_device::profile::DeviceProfile;
+use kerf_num::made::MadeFunction;
 use kerf_pass::{KernelPlan, MathVariant, Partition, Plan, Select, SiteFormat};
 use kerf_search::{Edge, Level, Problem};
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,8 @@ pub struct Tunable {
     pub uncoarsened: Vec<Uncoarsened>,
     /// Clusters of expressions that have a cheaper form, where they may change.
     pub rewritten: Vec<RewriteChoice>,
+    /// Math calls that a function made for their arguments computes in less time, where they may change.
+    pub made: Vec<MadeChoice>,
 }
 
 /// Registers of a thread, at least, where nobody says.
@@ -85,6 +89,8 @@ impl Tunable {
             }
         }
         self.approximate(subject, a, &mut plan);
+        let function = |at, site| self.made_function(subject, at, site, a);
+        made::plan(&self.made, subject, function, &mut plan);
         algebra::plan(&self.rewritten, a, &mut plan);
         if let Some(l) = &self.launch {
             l.plan(a, &mut plan);
@@ -186,6 +192,22 @@ impl Tunable {
         reachable(can, &m.levels[..=level.min(m.levels.len() - 1)])
     }
 
+    /// The made function of a math call under an assignment; none where the library's computes it.
+    pub fn made_function(
+        &self,
+        subject: &Subject,
+        at: usize,
+        site: usize,
+        a: &[u8],
+    ) -> Option<&MadeFunction> {
+        let mut choices = self.made.iter();
+        let c = choices.find(|c| c.at == at && c.sites.contains(&site))?;
+        let level = usize::from(*a.get(c.group)?).checked_sub(1)?;
+        let format = self.format(at, site, a);
+        let format = format.unwrap_or_else(|| own_format(subject, at, site));
+        c.levels.get(level)?.function(format)
+    }
+
     /// How it is computed by warps that run the second version; none if the kernel has one version only.
     pub fn second(
         &self,
@@ -216,7 +238,10 @@ impl Tunable {
     /// The assignment with every call at its cheapest: what a ratio of quality is measured against.
     pub fn cheapest(&self) -> Vec<u8> {
         let last = |g: &Group| match g.formats.last() {
-            Some(Setting::Format(_) | Setting::Shape(_) | Setting::Rewrite(_)) | None => 0,
+            Some(
+                Setting::Format(_) | Setting::Shape(_) | Setting::Rewrite(_) | Setting::Made(_),
+            )
+            | None => 0,
             _ => (g.formats.len() - 1) as u8,
         };
         self.groups.iter().map(last).collect()
@@ -250,6 +275,7 @@ impl Tunable {
                             .map_or_else(Select::default, |w| w.select),
                         sites: mine.sites.clone(),
                         math: cheap,
+                        made: Vec::new(),
                     });
                 }
             }

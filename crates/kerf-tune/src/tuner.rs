@@ -173,7 +173,7 @@ impl Tuner<'_> {
         (done, budget): (usize, usize),
         meanwhile: Meanwhile,
     ) -> Result<(), StoreError> {
-        let all = &match self.tunable.math.is_empty() {
+        let all = &match self.tunable.math.is_empty() && self.tunable.made.is_empty() {
             true => all.to_vec(),
             false => self.alike(phase, all)?,
         };

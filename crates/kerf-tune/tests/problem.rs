@@ -204,6 +204,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
         }),
         layout: false,
         algebra: None,
+        made: None,
     };
     let t = for_scope(&s, &scope).expect("tunable");
     (s, t)
@@ -311,6 +312,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
         }),
         layout: false,
         algebra: None,
+        made: None,
     };
     let e = for_scope(&s, &scope)
         .err()

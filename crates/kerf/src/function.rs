@@ -37,7 +37,7 @@ pub struct Args {
     /// Format of argument, result and arithmetic: f64 or f32. `--format f64` means the same here.
     #[arg(long = "type", value_name = "FORMAT", default_value = "f64", value_parser = parse_format)]
     number: WorkingFormat,
-    /// What to write: cuda (a device function), c, or json.
+    /// What to write: cuda (a device function), c, json, or plan (the function as `made` of a plan has it).
     #[arg(long, value_enum, default_value = "cuda")]
     emit: Emit,
     /// Order of the polynomial's operations: horner has the fewest, estrin the shortest chain.
@@ -53,6 +53,7 @@ enum Emit {
     Cuda,
     C,
     Json,
+    Plan,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -145,8 +146,15 @@ fn document(made: &FunctionImplementation, name: &str) -> serde_json::Value {
         "steps": m.code.steps,
         "result": m.code.result,
         "tables": m.code.tables,
-        "cuda": source_text(made, EmittedLanguage::Cuda, name),
+        "cuda": source_text(&made.made_function(), EmittedLanguage::Cuda, name),
     })
+}
+
+/// The function as plans hold it.
+fn in_plan(made: &FunctionImplementation) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(&made.made_function());
+    let text = text.map_err(|e| Failure::new(e.to_string()))?;
+    Ok(text + "\n")
 }
 
 /// Runs the command.
@@ -180,10 +188,12 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     } else {
         a.emit
     };
+    let text = |language| source_text(&made.made_function(), language, name);
     say(&match emit {
-        Emit::Cuda => source_text(&made, EmittedLanguage::Cuda, name),
-        Emit::C => source_text(&made, EmittedLanguage::C, name),
+        Emit::Cuda => text(EmittedLanguage::Cuda),
+        Emit::C => text(EmittedLanguage::C),
         Emit::Json => format!("{:#}\n", document(&made, name)),
+        Emit::Plan => in_plan(&made)?,
     })?;
     Ok(0)
 }

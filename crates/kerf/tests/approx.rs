@@ -1,4 +1,7 @@
 //! `kerf tune --what approx`, as users call it.
+#[path = "tune/made.rs"]
+mod made;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,8 +12,14 @@ struct Case {
 
 impl Case {
     fn new() -> Case {
+        Case::of_kernel("approx.cu", "roots", "[1.0, 2.0]")
+    }
+
+    fn of_kernel(source: &str, kernel: &str, x: &str) -> Case {
         let dir = tempfile::tempdir().expect("a folder");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tune/approx.cu");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/tune")
+            .join(source);
         let text = format!(
             r#"
 source = "{}"
@@ -20,14 +29,14 @@ n = 4096
 name = "x"
 type = "f64"
 len = "n"
-init = {{ uniform = [1.0, 2.0] }}
+init = {{ uniform = {x} }}
 [[buffer]]
 name = "out"
 type = "f64"
 len = "n"
 output = true
 [[launch]]
-kernel = "roots"
+kernel = "{kernel}"
 grid = ["ceil_div(n, 64)"]
 block = [64]
 args = ["x", "out", "n"]

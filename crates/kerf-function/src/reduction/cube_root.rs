@@ -8,6 +8,7 @@ use crate::linear::FIT_PRECISION;
 use crate::running_error::enlarged;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
 use crate::target::TargetFunction;
+use crate::working_format::FormatRounding;
 use kerf_hardround::function::ElementaryFunction;
 use rug::Float;
 use rug::float::Round;

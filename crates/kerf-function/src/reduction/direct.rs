@@ -6,6 +6,7 @@ use crate::core_bound::CoreLeaf;
 use crate::core_fit::{Core, CoreVariable, EvaluationScheme};
 use crate::running_error::enlarged;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
+use crate::working_format::FormatRounding;
 use rug::Float;
 
 /// Largest degree of a single polynomial.
@@ -114,7 +115,7 @@ fn made(
                 from: core.lo,
                 to: core.hi,
             },
-            _ => ArgumentGuard::whole_range(spec),
+            _ => spec.whole_range(),
         },
         code,
         degree: proven.degree,

@@ -1,14 +1,13 @@
 //! Exponentials: b^x = 2^k b^r with k the nearest integer to x log2(b) and r = x - k log_b(2), in two words.
 use super::search::{CoreTarget, prove_lowest_degree};
-use super::{
-    ArgumentGuard, Attempt, CONSTANT_PRECISION, MadeCode, enclosed, largest_argument, two_words,
-};
+use super::{Attempt, CONSTANT_PRECISION, MadeCode, enclosed, largest_argument, two_words};
 use crate::code::{CodeStep, StepIndex, StraightLineCode};
 use crate::core_bound::CoreLeaf;
 use crate::core_fit::{Core, CoreVariable, EvaluationScheme};
 use crate::running_error::enlarged;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
 use crate::target::TargetFunction;
+use crate::working_format::FormatRounding;
 use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
@@ -167,7 +166,7 @@ pub(super) fn attempt(spec: &FunctionSpecification, scheme: EvaluationScheme) ->
         append_scaling(&mut code, steps.value, shifted, in_two_steps);
         MadeCode {
             reduction: "2^k times the function of a remainder",
-            guard: ArgumentGuard::whole_range(spec),
+            guard: spec.whole_range(),
             code,
             degree: proven.degree,
             pieces: 1,

@@ -1,12 +1,13 @@
 //! Logarithms: log_b(x) = e log_b(2) + log_b(1 + f) for x = 2^e (1 + f) with 1 + f near 1; log1p's polynomial times f.
 use super::search::{CoreTarget, prove_lowest_degree};
-use super::{ArgumentGuard, Attempt, CONSTANT_PRECISION, MadeCode, enclosed, two_words};
+use super::{Attempt, CONSTANT_PRECISION, MadeCode, enclosed, two_words};
 use crate::code::{CodeStep, StepIndex, StraightLineCode};
 use crate::core_bound::CoreLeaf;
 use crate::core_fit::{Core, CoreVariable, EvaluationScheme};
 use crate::running_error::enlarged;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
 use crate::target::TargetFunction;
+use crate::working_format::FormatRounding;
 use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
@@ -178,7 +179,7 @@ pub(super) fn attempt(spec: &FunctionSpecification, scheme: EvaluationScheme) ->
                 true => "x - 1 times a polynomial in it",
                 false => "exponent and significand",
             },
-            guard: ArgumentGuard::whole_range(spec),
+            guard: spec.whole_range(),
             code,
             degree: proven.degree,
             pieces: 1,

@@ -1,15 +1,13 @@
 //! Sine and cosine on long ranges: the remainder by pi/2 in two words (W. J. Cody and W. Waite 1980), and the quadrant.
 //! Their relative error is not bounded: it grows where the remainder is small.
 use super::search::{CoreTarget, ProvenCore, prove_lowest_degree};
-use super::{
-    ArgumentGuard, Attempt, CONSTANT_PRECISION, MadeCode, direct, enclosed, largest_argument,
-    two_words,
-};
+use super::{Attempt, CONSTANT_PRECISION, MadeCode, direct, enclosed, largest_argument, two_words};
 use crate::code::{CodeStep, StraightLineCode};
 use crate::core_fit::{Core, CoreVariable, EvaluationScheme};
 use crate::running_error::enlarged;
 use crate::specification::{ErrorMeasure, FunctionSpecification};
 use crate::target::TargetFunction;
+use crate::working_format::FormatRounding;
 use kerf_hardround::function::ElementaryFunction;
 use rug::Float;
 use rug::float::Constant;
@@ -145,7 +143,7 @@ fn assembled(
     );
     MadeCode {
         reduction: "quadrant and remainder by pi/2 in two words",
-        guard: ArgumentGuard::whole_range(spec),
+        guard: spec.whole_range(),
         code,
         degree: sine_proof.degree.max(cosine_proof.degree),
         pieces: 1,

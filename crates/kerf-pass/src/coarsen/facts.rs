@@ -414,7 +414,6 @@ pub(super) fn is_pure_call(i: Value) -> bool {
         return false;
     };
     let f = i.callee();
-    f.is_declaration()
-        && (kerf_ir::prepare::is_pure_math(f)
-            || (name.starts_with("llvm.") && f.accesses_no_memory()))
+    kerf_ir::prepare::is_pure_math(f)
+        || (f.is_declaration() && name.starts_with("llvm.") && f.accesses_no_memory())
 }

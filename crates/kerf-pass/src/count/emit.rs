@@ -6,8 +6,8 @@ use super::flush::{FlushFunctions, joining, put};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::recorders::Recorders;
-use super::told::{Terms, lost, see, terms, told};
-use super::values::{lanes, larger, values};
+use super::told::{self, Terms, lost, see, terms, told, told_of_argument};
+use super::values::{argument, lanes, larger, values};
 use super::{CountDevice, Detail};
 use kerf_ir::sites::{classify, float_shape};
 use kerf_llvm::{Builder, Module, Opcode, Value};
@@ -80,6 +80,10 @@ impl<'m> Pass<'m> {
                 let see = self.function_apart("see", f, 1, |b, args| told(b, args[0]));
                 b.call(see, &[to, x]);
             }
+        }
+        if let Some((x, f)) = argument(i).and_then(|x| Some((x, x.ty().format()?))) {
+            let see = self.function_apart("argument", f, 1, |b, args| told_of_argument(b, args[0]));
+            b.call(see, &[to, x]);
         }
         let Some(t) = terms(i, op) else { return };
         let (x, y) = t.summands(b);
@@ -242,6 +246,9 @@ impl<'m> Pass<'m> {
             for x in lanes(at, v) {
                 see(at, x, &slots);
             }
+        }
+        if let Some(x) = argument(i) {
+            told::take(at, told_of_argument(at, x), &slots);
         }
         if let Some(t) = terms(i, op) {
             cancellation(at, i, &t, format, slots[fields::CANCELLATION]);

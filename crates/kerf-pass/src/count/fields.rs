@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 32;
 pub(super) const BLOCK_FIELDS: usize = LANES + 1;
 
 /// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 16;
+pub(super) const FIELDS: usize = 18;
 /// Largest finite magnitude, as bits.
 pub(super) const LARGEST: usize = 0;
 /// How far the smallest magnitude that is not zero lies below infinity, in bits.
@@ -52,6 +52,22 @@ pub(super) const LOCAL: [Local; 3] = [
 /// Number of values with a local error.
 pub(super) const LOCAL_VALUES: usize = 15;
 
+/// The largest finite argument of a math call, as the key of its order.
+pub(super) const LARGEST_ARGUMENT: usize = 16;
+/// The smallest one, as the complement of its key.
+pub(super) const SMALLEST_ARGUMENT: usize = 17;
+
+/// The bit that is set in keys of positive numbers.
+pub(super) const KEY_SIGN: u64 = 1 << 63;
+
+/// The number of a key: keys have the order of the numbers, and none is zero.
+pub(super) fn number_of_key(key: u64) -> f64 {
+    f64::from_bits(match key & KEY_SIGN {
+        0 => !key,
+        _ => key ^ KEY_SIGN,
+    })
+}
+
 /// How a field of two runs becomes that of both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
@@ -63,6 +79,7 @@ pub(super) enum Join {
 pub(super) fn join(field: usize) -> Join {
     match field {
         LARGEST | BELOW_INFINITY | CANCELLATION | 9 | 11 | 13 => Join::Largest,
+        LARGEST_ARGUMENT | SMALLEST_ARGUMENT => Join::Largest,
         FRACTION => Join::All,
         _ => Join::Sum,
     }

@@ -1,7 +1,8 @@
 //! What the counters say: one record a site, and how records of several launches add up.
 use super::fields::{
     BELOW_INFINITY, BLOCK_FIELDS, CANCELLATION, FIELDS, FORMATS, FRACTION, INFINITE, Join, LANES,
-    LARGEST, LOCAL, LOCAL_VALUES, NAN, PARTS, TINY_F16, TINY_F32, ZERO, infinity, join, unit,
+    LARGEST, LARGEST_ARGUMENT, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT, TINY_F16,
+    TINY_F32, ZERO, infinity, join, number_of_key, unit,
 };
 use super::lanes::Spread;
 use super::values::is_sum;
@@ -48,6 +49,9 @@ pub struct SiteRecord {
     /// Largest loss of leading bits in a sum: exponent of the larger operand less that of the result.
     /// All bits of the format where the result was zero.
     pub cancellation: Option<u32>,
+    /// Smallest and largest finite argument of a math function of one number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<[f64; 2]>,
     /// What its operation alone would lose in narrower formats, whose exponents are taken as unlimited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalError>,
@@ -107,6 +111,10 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
             f => bits - f.trailing_zeros().min(bits - 1),
         },
         cancellation: (sums && count > 0).then_some(raw[CANCELLATION] as u32),
+        arguments: (raw[LARGEST_ARGUMENT] > 0).then(|| {
+            let ends = [!raw[SMALLEST_ARGUMENT], raw[LARGEST_ARGUMENT]];
+            ends.map(number_of_key)
+        }),
         local: local_errors(raw, format),
     }
 }

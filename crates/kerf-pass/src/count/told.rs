@@ -2,7 +2,7 @@
 use super::fields::{self, Join, infinity, join};
 use super::values::{is_sum, larger, operands};
 use kerf_ir::sites::float_shape;
-use kerf_llvm::{Builder, IntPred, Opcode, Value};
+use kerf_llvm::{Builder, IntPred, Opcode, RealPred, Value};
 use kerf_num::Format;
 
 /// What a sum adds: two operands, or a product and an addend.
@@ -72,10 +72,36 @@ pub(super) fn told(b: &Builder, x: Value) -> Vec<(usize, Value)> {
     ]
 }
 
+/// What the argument of a math call says.
+pub(super) fn told_of_argument(b: &Builder, x: Value) -> Vec<(usize, Value)> {
+    let wide = b.float_ty(Format::F64);
+    let x = super::local::widened(b, x);
+    let bits = b.bitcast(x, b.int_ty(64));
+    let size = b.intrinsic("llvm.fabs", &[wide], &[x]);
+    let finite = b.fcmp(RealPred::LLVMRealOLT, size, wide.real(f64::INFINITY));
+    let negative = b.icmp(IntPred::LLVMIntSLT, bits, b.i64(0));
+    let flipped = b.select(negative, b.i64(u64::MAX), b.i64(fields::KEY_SIGN));
+    let key = b.xor(bits, flipped);
+    let complement = b.xor(key, b.i64(u64::MAX));
+    let zero = b.i64(0);
+    vec![
+        (fields::LARGEST_ARGUMENT, b.select(finite, key, zero)),
+        (
+            fields::SMALLEST_ARGUMENT,
+            b.select(finite, complement, zero),
+        ),
+    ]
+}
+
 /// Takes a value into a site's variables.
 pub(super) fn see(b: &Builder, x: Value, slots: &[Value]) {
+    take(b, told(b, x), slots);
+}
+
+/// Joins fields into a site's variables.
+pub(super) fn take(b: &Builder, fields: Vec<(usize, Value)>, slots: &[Value]) {
     let i64t = b.int_ty(64);
-    for (field, v) in told(b, x) {
+    for (field, v) in fields {
         let old = b.load(i64t, slots[field]);
         let new = match join(field) {
             Join::Largest => larger(b, v, old),

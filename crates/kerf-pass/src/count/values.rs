@@ -22,6 +22,11 @@ pub(super) fn values(i: Value) -> Vec<Value> {
     }
 }
 
+/// The argument of a call of a math function of one number.
+pub(super) fn argument(i: Value) -> Option<Value> {
+    crate::math::library_function(i).map(|_| i.args()[0])
+}
+
 /// What an instruction takes.
 pub(super) fn operands(i: Value) -> Vec<Value> {
     match i.opcode() {

@@ -101,6 +101,16 @@ pub enum PlanError {
         /// What stands against it.
         why: MathRefusal,
     },
+    /// The site cannot be computed by the made function.
+    #[error("{place} cannot be computed by a function made for {function}: {why}")]
+    Made {
+        /// The site.
+        place: PlanPlace,
+        /// The function that it was made for.
+        function: String,
+        /// What stands against it.
+        why: crate::made_calls::MadeCallError,
+    },
     /// A kernel cannot be run in two versions.
     #[error("kernel {kernel} cannot run in two versions: {why}")]
     Partition {

@@ -1,6 +1,7 @@
 //! A kernel's instructions by the site numbers of the program, after expressions were rewritten.
 use super::error::{PlanError, PlanPlace};
 use crate::formats;
+use crate::made_calls::{MadeCallError, MadeCalls};
 use crate::math::{self, MathVariant};
 use crate::rewriting::{RewrittenCluster, rewrite};
 use crate::site_format::SiteFormat;
@@ -8,7 +9,15 @@ use crate::specialise::Want;
 use kerf_ir::rewriting::Rewriting;
 use kerf_ir::sites::{self, Site, SiteMap};
 use kerf_llvm::{Module, Value};
+use kerf_num::made::MadeFunction;
 use std::collections::BTreeMap;
+
+/// What a plan, or a second version, says of single sites.
+pub(super) struct SiteChoices<'p> {
+    pub formats: &'p BTreeMap<usize, SiteFormat>,
+    pub math: &'p BTreeMap<usize, MathVariant>,
+    pub made: &'p [MadeCalls],
+}
 
 /// A kernel and its sites as they were before any of its expressions was rewritten.
 pub(super) struct NumberedKernel<'n> {
@@ -80,9 +89,10 @@ impl<'n> NumberedKernel<'n> {
     /// What is wanted of the kernel's instructions; refused as a whole if anything cannot be.
     pub(super) fn wants(
         &self,
-        formats_of: &BTreeMap<usize, SiteFormat>,
-        math_of: &BTreeMap<usize, MathVariant>,
+        chosen: &SiteChoices,
+        functions: &[&MadeFunction],
     ) -> Result<Vec<(Value, Want)>, PlanError> {
+        let formats_of = chosen.formats;
         let mut all: BTreeMap<usize, Want> = BTreeMap::new();
         for (id, format) in formats_of {
             let s = self.site(*id)?;
@@ -98,6 +108,23 @@ impl<'n> NumberedKernel<'n> {
             })?;
             all.entry(*id).or_default().format = Some(*format);
         }
+        self.want_variants(chosen.math, &mut all)?;
+        self.want_functions(chosen.made, functions, &mut all)?;
+        let mut out: Vec<(Value, Want)> = all
+            .into_iter()
+            .map(|(id, w)| (self.map.instructions[id], w))
+            .collect();
+        for c in &self.clusters {
+            out.extend(self.new_formats(c, formats_of));
+        }
+        Ok(out)
+    }
+
+    fn want_variants(
+        &self,
+        math_of: &BTreeMap<usize, MathVariant>,
+        all: &mut BTreeMap<usize, Want>,
+    ) -> Result<(), PlanError> {
         for (id, variant) in math_of {
             let s = self.site(*id)?;
             let place = || place(self.name, s);
@@ -124,14 +151,39 @@ impl<'n> NumberedKernel<'n> {
                 all.entry(*id).or_default().math = Some(variant);
             }
         }
-        let mut out: Vec<(Value, Want)> = all
-            .into_iter()
-            .map(|(id, w)| (self.map.instructions[id], w))
-            .collect();
-        for c in &self.clusters {
-            out.extend(self.new_formats(c, formats_of));
+        Ok(())
+    }
+
+    fn want_functions(
+        &self,
+        made: &[MadeCalls],
+        functions: &[&MadeFunction],
+        all: &mut BTreeMap<usize, Want>,
+    ) -> Result<(), PlanError> {
+        for calls in made {
+            let id_of = calls.function.id();
+            let number = functions.iter().position(|f| f.id() == id_of);
+            for id in &calls.sites {
+                let s = self.site(*id)?;
+                let refused = |why: MadeCallError| PlanError::Made {
+                    place: place(self.name, s),
+                    function: calls.function.function.clone(),
+                    why,
+                };
+                if self.is_replaced(*id) {
+                    return Err(refused(MadeCallError::Rewritten));
+                }
+                let want = all.entry(*id).or_default();
+                if want.math.is_some() || want.made.is_some() {
+                    return Err(refused(MadeCallError::Twice));
+                }
+                let format = want.format.unwrap_or_else(|| s.format.into());
+                math::check_made(self.map.instructions[*id], &calls.function, format)
+                    .map_err(refused)?;
+                want.made = number;
+            }
         }
-        Ok(out)
+        Ok(())
     }
 
     /// Formats of the operations that stand for a cluster: the widest of those of its sites, as far as each can have it.
@@ -151,7 +203,7 @@ impl<'n> NumberedKernel<'n> {
         let can = |i: &&Value| format != own && formats::check(**i, format).is_ok();
         let want = Want {
             format: Some(format),
-            math: None,
+            ..Want::default()
         };
         let changed = c.operations.iter().filter(can);
         changed.map(|i| (*i, want)).collect()

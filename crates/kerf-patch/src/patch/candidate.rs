@@ -1,5 +1,8 @@
 //! The source nearest to a plan.
 use super::*;
+use crate::marks::MadeHelper;
+use kerf_function::emit::{EmittedLanguage, source_text};
+use kerf_function::working_format::WorkingFormat;
 
 impl PatchContext<'_> {
     /// The source nearest to a plan.
@@ -26,7 +29,8 @@ impl PatchContext<'_> {
             unsaid,
         } = solve(&model, &marks, self.cl);
         let mut notes = Vec::new();
-        self.helpers(&model, &helpers, &mut edits);
+        let texts = helper_texts(&helpers, plan);
+        self.helpers(&model, &helpers, texts, &mut edits);
         self.includes(&model, &narrow, &mut edits);
         self.shapes(&model, plan, &mut edits, &mut notes);
         notes.extend(not_in_source(plan));
@@ -158,9 +162,9 @@ impl PatchContext<'_> {
         &self,
         model: &DeclarationModel,
         names: &BTreeSet<&'static str>,
+        text: Vec<String>,
         edits: &mut Edits,
     ) {
-        let text: Vec<String> = names.iter().filter_map(|n| math::helper(n)).collect();
         let main = &self.subject.program.source;
         let main = std::fs::canonicalize(main).unwrap_or_else(|_| main.clone());
         let Some((file, s)) = self
@@ -255,6 +259,27 @@ impl PatchContext<'_> {
             }
         }
     }
+}
+
+/// Texts of functions that are put into the source: those of math variants, and a plan's made functions.
+pub(super) fn helper_texts(names: &BTreeSet<&'static str>, plan: &Plan) -> Vec<String> {
+    let functions = plan.functions();
+    let made = |name: &str| {
+        let f = functions.iter().find(|f| MadeHelper::new(f).name == name)?;
+        let text = source_text(f, EmittedLanguage::Cuda, name);
+        let float = if f.code.format == WorkingFormat::F64 {
+            "double"
+        } else {
+            "float"
+        };
+        let head = format!("__device__ {float} {name}(");
+        Some(text.replace(
+            &head,
+            &format!("static __device__ __forceinline__ {float} {name}("),
+        ))
+    };
+    let text = |n: &&'static str| math::helper(n).or_else(|| made(n));
+    names.iter().filter_map(text).collect()
 }
 
 /// Notes on parts of a plan that source has no words for.

@@ -39,10 +39,36 @@ pub(super) fn plan_of(r: &TuneResult, assignment: &[u8]) -> Plan {
                     kerf_tune::algebra::put(k, &r.rewriting);
                 }
             }
-            Setting::Warps(_) => {}
+            Setting::Warps(_) | Setting::Made(_) => {}
         }
     }
+    made(r, assignment, &mut plan);
     plan
+}
+
+/// Adds made functions, once formats are known.
+fn made(r: &TuneResult, assignment: &[u8], plan: &mut Plan) {
+    for (g, level) in r.groups.iter().zip(assignment) {
+        let chosen = usize::from(*level).checked_sub(1);
+        let Some(level) = chosen.and_then(|l| g.group.made.get(l)) else {
+            continue;
+        };
+        for site in &g.group.sites {
+            let own =
+                |s: &&kerf_tune::result::SiteResult| s.kernel == g.group.kernel && s.site == *site;
+            let Some(own) = r.sites.iter().find(own) else {
+                continue;
+            };
+            let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
+            let format = k.sites.get(site).copied();
+            let rewritten = k.rewrites.iter().any(|r| r.sites.contains(site));
+            let free = !rewritten && !k.math.contains_key(site);
+            let function = level.function(format.unwrap_or_else(|| own.from.into()));
+            if let Some(f) = function.filter(|_| free) {
+                k.put_made(*site, f);
+            }
+        }
+    }
 }
 
 /// A plan without some groups.
@@ -60,6 +86,13 @@ pub(super) fn without(plan: &Plan, r: &TuneResult, kept: &BTreeSet<usize>) -> Pl
                 let levels = &g.group.rewrites;
                 k.rewrites
                     .retain(|r| !levels.iter().any(|l| l.rewriting == *r));
+            }
+            continue;
+        }
+        if !g.group.made.is_empty() {
+            // Formats of its sites belong to other groups.
+            if let Some(k) = p.kernels.get_mut(&g.group.kernel) {
+                k.remove_made(|s| g.group.sites.contains(&s));
             }
             continue;
         }

@@ -1,5 +1,6 @@
 //! Calls: of the user's functions, and of math functions by the name that the plan's variant has.
 use super::*;
+use crate::marks::MadeHelper;
 use crate::model::LOADS;
 use crate::model::connect::{SINES, is_object_call};
 
@@ -158,7 +159,18 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         if variants.len() > 1 {
             self.say(call.node, SEVERAL_VARIANTS);
         }
-        self.spell(call, made, only_variant(&variants));
+        let functions: BTreeSet<Option<MadeHelper>> = marks
+            .iter()
+            .filter(|m| !is_arithmetic(&m.op))
+            .map(|m| m.made)
+            .collect();
+        match functions.first().copied().flatten() {
+            Some(f) if functions.len() == 1 => self.spell_made(call, made, f),
+            _ => self.spell(call, made, only_variant(&variants)),
+        }
+        if functions.len() > 1 {
+            self.say(call.node, SEVERAL_VARIANTS);
+        }
         ty(made)
     }
 
@@ -192,6 +204,21 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         }
     }
 
+    /// Writes the name of the made function that computes a call.
+    fn spell_made(&mut self, call: MathCall<'a>, format: Format, f: MadeHelper) {
+        if self.cl || f.format != format {
+            let language = if self.cl { "OpenCL C" } else { "source" };
+            let why = format!(
+                "{} is computed by a made function in {} in the plan, and by the library's in {language}",
+                call.callee.refers_name, f.format
+            );
+            self.say(call.node, &why);
+            self.spell(call, format, None);
+            return;
+        }
+        self.rewrite_name(call, Spelling::Helper(f.name), true);
+    }
+
     /// Writes the name of the function that computes a call in a format and by a variant.
     fn spell(&mut self, call: MathCall<'a>, made: Format, variant: Option<MathVariant>) {
         let MathCall { node, callee, .. } = call;
@@ -207,6 +234,14 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
                 math::call(name, self.cl, made, None).unwrap_or(Spelling::Name(None))
             }
         };
+        self.rewrite_name(call, spelling, variant.is_some());
+    }
+
+    /// Writes another name of a function; a qualified one, which has its f32 version by the same name, only where it
+    /// is another function.
+    fn rewrite_name(&mut self, call: MathCall<'a>, spelling: Spelling, is_other: bool) {
+        let MathCall { node, callee, .. } = call;
+        let name = callee.refers_name.as_str();
         let new = match spelling {
             Spelling::Name(None) => return,
             Spelling::Name(Some(new)) | Spelling::Helper(new) => new,
@@ -215,9 +250,8 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         let Some(source) = self.source(begin.file) else {
             return;
         };
-        // `std::exp` has its f32 version by the same name.
         let qualified = callee.end.filter(|e| e.offset != begin.offset);
-        if qualified.is_some() && variant.is_none() {
+        if qualified.is_some() && !is_other {
             return;
         }
         let last = qualified.unwrap_or(begin);

@@ -386,11 +386,16 @@ fn unroll(r: &Rates, b: Block, out: &mut BlockWork) {
     }
 }
 
+/// Do instructions of a function have lines of their own? Those of made functions have the line of the call.
+pub(super) fn has_lines(f: Value) -> bool {
+    !f.is_declaration() && !kerf_ir::prepare::is_made_function(f)
+}
+
 /// Line of each block's first instruction, as [`Module::number_lines`] gives them.
 pub(super) fn lines(m: &Module) -> BTreeMap<Block, usize> {
     let mut next = 1;
     let mut out = BTreeMap::new();
-    for f in m.functions().iter().filter(|f| !f.is_declaration()) {
+    for f in m.functions().into_iter().filter(|f| has_lines(*f)) {
         for b in f.blocks() {
             out.insert(b, next);
             next += b.instructions().len();

@@ -1,6 +1,7 @@
 //! The cost of an instruction of the prepared IR, by the profile's key of the operation that it becomes.
 use super::Unit;
 use super::rates::{Cost, Rates};
+use kerf_ir::prepare::is_made_function;
 use kerf_ir::sites::{float_shape, math_name};
 use kerf_llvm::{Opcode, Type, Value};
 use kerf_num::Format;
@@ -95,6 +96,9 @@ fn call(r: &Rates, i: Value) -> Cost {
             false => integer(20.0),
         };
     };
+    if is_made_function(i.callee()) {
+        return made(r, i.callee());
+    }
     let Some(short) = math_name(&name) else {
         // A function of the program: its body is counted on its own.
         return integer(10.0);
@@ -131,6 +135,15 @@ fn call(r: &Rates, i: Value) -> Cost {
         Some((f, lanes)) => math(r, i, &short, f, f64::from(lanes)),
         None => integer(words(i.ty()).max(1.0)),
     }
+}
+
+/// A function made for a range, on arguments inside: its first block, which all go through.
+fn made(r: &Rates, f: Value) -> Cost {
+    let first = f.blocks().into_iter().next();
+    let steps = first.map(|b| b.instructions()).unwrap_or_default();
+    steps
+        .into_iter()
+        .fold(Cost::default(), |sum, i| sum.plus(cost(r, i)))
 }
 
 fn shuffle(r: &Rates) -> Cost {

@@ -113,6 +113,7 @@ impl From<PlanError> for JobError {
             PlanError::Variant { .. } => {
                 "; help: take the site out of the plan's math; kerf inspect FILE --all shows the variants of each site"
             }
+            PlanError::Made { .. } => "; help: take the site out of the plan's `made` (--plan)",
             PlanError::Block { .. } => {
                 "; help: take `block` or `regroup` out of the plan, or launch with that block (--plan)"
             }

@@ -143,7 +143,10 @@ fn variant(
         return Ok(None);
     };
     let mut all = job.plan.kernels.values();
-    if all.any(|k| !k.sites.is_empty() || !k.math.is_empty() || !k.storage.is_empty()) {
+    let changed = |k: &kerf_pass::KernelPlan| {
+        !(k.sites.is_empty() && k.math.is_empty() && k.made.is_empty() && k.storage.is_empty())
+    };
+    if all.any(changed) {
         return Err(JobError::Input(format!(
             "the plan changes operations and `{name}`, a macro: its sites are those of the program with the file's own value; help: set the value in the workload file (`default` of [launch_space]) and tune again"
         )));

@@ -101,6 +101,7 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         approx: None,
         layout: false,
         algebra: None,
+        made: None,
     };
     let Ok(t) = for_scope(subject, &scope) else {
         return Vec::new();

@@ -10,6 +10,7 @@ use crate::group::Group;
 use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
+use crate::made::MadeScope;
 use crate::models::{self, PredictedTimes, Predictions};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
@@ -95,6 +96,19 @@ impl SearchSpace {
             seed: request.job.seed.unwrap_or(subject.workload.seed),
             perturb: None,
         };
+        let checked = match request.resume {
+            true => None,
+            false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
+        };
+        let mut lock = None;
+        let counts = match makes_functions(request, &subject) {
+            false => None,
+            true => {
+                lock = Some(hold_folder(&request.out)?);
+                counts::obtain(request, &subject, &input).ok()
+            }
+        };
+        let criteria = &acceptance.criteria;
         let scope = TuningScope {
             formats: &request.formats,
             by: request.grouping,
@@ -102,16 +116,19 @@ impl SearchSpace {
             approx: request.approx,
             layout: request.layout,
             algebra: request.algebra.then_some(&request.profile),
+            made: counts.as_ref().map(|counts| MadeScope {
+                counts,
+                profile: &request.profile,
+                tolerance: criteria.tolerance,
+                metric: criteria.metric,
+            }),
         };
-        let checked = match request.resume {
-            true => None,
-            false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
-        };
-        let mut lock = None;
         let (tunable, mut shape_notes) = match request.launch {
             false => (for_scope(&subject, &scope)?, Vec::new()),
             true => {
-                lock = Some(hold_folder(&request.out)?);
+                if lock.is_none() {
+                    lock = Some(hold_folder(&request.out)?);
+                }
                 launch::prepare::tunable(request, &subject, &scope, &input)?
             }
         };
@@ -172,6 +189,20 @@ impl SearchSpace {
     }
 }
 
+/// Whether functions are made for math calls: where calls may change, ranges of arguments are counted, and a plan need not have
+/// the program's bits; not in searches that began before there were such functions.
+fn makes_functions(request: &TuneRequest, subject: &Subject) -> bool {
+    let calls = subject.kernels.iter().any(|k| !k.library_calls.is_empty());
+    let asked = request.approx.is_some_and(|a| a.calls) && request.ratio.is_none();
+    let counted = request.cost == CostKind::Counts && request.tolerance != Some(0.0);
+    let path = request.out.join(store::FILE);
+    let begun = request.resume && path.exists();
+    calls && asked && counted && (!begun || store::has_setting(&path, FUNCTIONS))
+}
+
+/// In the description of a search, what its made functions are.
+const FUNCTIONS: &str = "functions";
+
 /// What makes a search the same search; the budget may grow.
 fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value {
     let approx = request.approx;
@@ -196,6 +227,11 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
         "input": space.input,
         "trials": request.trials,
     });
+    if makes_functions(request, &space.subject) {
+        let levels = space.tunable.made.iter().flat_map(|c| &c.levels);
+        let ids = levels.flat_map(|l| l.functions.iter().map(|f| f.id()));
+        all[FUNCTIONS] = ids.collect::<Vec<String>>().into();
+    }
     if request.layout {
         all["layout"] = true.into();
     }

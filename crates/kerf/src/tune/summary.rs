@@ -342,6 +342,9 @@ fn accuracy(o: &mut String, r: &TuneResult) {
     }
     worst(o, r);
     approximate(o, r);
+    for e in claims::made(r) {
+        let _ = writeln!(o, "  made function: {e}");
+    }
     for e in claims::rewritten(r) {
         let _ = writeln!(o, "  rewritten: {e}");
     }

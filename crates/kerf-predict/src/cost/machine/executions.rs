@@ -16,6 +16,8 @@ pub(super) enum Operation {
     Access,
     Barrier,
     Call,
+    /// A call of a made function, which branches around the library's.
+    MadeCall,
     /// A division whose dividend may be zero, which the slow path handles.
     ZeroDivision,
     Other,
@@ -315,7 +317,7 @@ impl Votes {
     fn add(&mut self, program: &SourceProgram, i: &Instruction, implied: f64) {
         let sure = !matches!(
             program.operation(i.line),
-            Operation::Call | Operation::ZeroDivision | Operation::Other
+            Operation::Call | Operation::MadeCall | Operation::ZeroDivision | Operation::Other
         );
         let weight = |certain: bool| if certain { 1.0 } else { UNSURE_VOTE_WEIGHT };
         self.all
@@ -462,6 +464,27 @@ fn reconvergence_fractions(
     out
 }
 
+/// Does a made function branch to the library's here, for arguments outside of its range?
+fn is_library_path(
+    code: &[Instruction],
+    flow: &FlowGraph,
+    program: &SourceProgram,
+    b: usize,
+) -> bool {
+    let Some(d) = flow.immediate_dominator.get(&b).filter(|d| **d != b) else {
+        return false;
+    };
+    let branch = code[flow.blocks[*d].clone()].last().map(|i| i.line);
+    let Some(line) = branch.filter(|l| program.operation(*l) == Operation::MadeCall) else {
+        return false;
+    };
+    let predecessors = flow.order.iter();
+    let predecessors = predecessors.filter(|o| flow.successors[**o].contains(&b));
+    flow.successors[*d].len() == 2
+        && predecessors.count() == 1
+        && code[flow.blocks[b].clone()].iter().all(|i| i.line == line)
+}
+
 /// Blocks of slow paths: those that call a subroutine, those that a function of libdevice branches around, and loops within one
 /// operation or within straight-line source.
 fn slow_path_blocks(
@@ -493,6 +516,11 @@ fn slow_path_blocks(
         let of_call = |l: &usize| Some(*l) == branch && program.operation(*l) == Operation::Call;
         if around && predecessors.count() == 1 && own.len() == 1 && own.iter().all(of_call) {
             out.insert(*b);
+        }
+    }
+    for b in &flow.order {
+        if is_library_path(code, flow, program, *b) {
+            out.extend(flow.order.iter().filter(|o| flow.dominates(*b, **o)));
         }
     }
     for (header, body) in &flow.loops {

@@ -2,6 +2,7 @@
 use super::executions::{Operation, SourceBlock};
 use crate::cost::census::{self, KernelWork};
 use crate::cost::executed::correlated_executions;
+use kerf_ir::prepare::MADE_FUNCTIONS;
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_pass::count::LaunchCounts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ pub(super) const SLOW_PATH_CLOCKS: f64 = 5.0;
 
 /// Instructions of the slow paths of divisions that are executed, by line.
 pub(super) fn division_slow_paths(m: &Module) -> BTreeMap<usize, f64> {
-    let defined = m.functions().into_iter().filter(|f| !f.is_declaration());
+    let defined = m.functions().into_iter().filter(|f| census::has_lines(*f));
     let all = defined.flat_map(|f| f.instructions()).enumerate();
     all.filter(|(_, i)| i.opcode() == Some(Opcode::LLVMFDiv) && is_remainder(i.operand(0)))
         .map(|(n, i)| match i.ty().element().format() {
@@ -60,7 +61,7 @@ pub(super) fn division_slow_paths(m: &Module) -> BTreeMap<usize, f64> {
 /// Class of each line's operation, from line 1 on.
 pub(super) fn operations(m: &Module) -> Vec<Operation> {
     use Opcode::*;
-    let defined = m.functions().into_iter().filter(|f| !f.is_declaration());
+    let defined = m.functions().into_iter().filter(|f| census::has_lines(*f));
     let all = defined.flat_map(|f| f.instructions());
     all.map(|i| match i.opcode() {
         Some(LLVMFAdd | LLVMFSub | LLVMFMul) => Operation::Arithmetic,
@@ -69,6 +70,7 @@ pub(super) fn operations(m: &Module) -> Vec<Operation> {
         Some(LLVMCall) => match i.callee_name().unwrap_or_default() {
             n if n.starts_with("llvm.fma") => Operation::Arithmetic,
             n if n.starts_with("llvm.nvvm.bar") => Operation::Barrier,
+            n if n.starts_with(MADE_FUNCTIONS) => Operation::MadeCall,
             _ => Operation::Call,
         },
         _ => Operation::Other,

@@ -232,3 +232,32 @@ fn accesses_that_are_not_aligned_are_one() {
         assert_eq!(out.block_executions[1], wanted);
     }
 }
+
+/// A made function of line 2: its code, a branch around the library's, whose own branch has two sides, and what comes after.
+#[test]
+fn the_librarys_side_of_a_made_function_is_not_executed() {
+    let code = [
+        one(Kind::F64, 1, true, None),
+        one(Kind::F64, 2, true, None),
+        one(Kind::Branch, 2, false, Some(7)),
+        one(Kind::F64, 2, true, None),
+        one(Kind::Branch, 2, false, Some(6)),
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 3, true, None),
+        one(Kind::Exit, 4, true, None),
+    ];
+    let sources = [source(1, 4, 10.0, false)];
+    for (operation, library) in [(Operation::MadeCall, 0.0), (Operation::Call, 10.0)] {
+        let operations = [
+            Operation::Arithmetic,
+            operation,
+            Operation::Arithmetic,
+            Operation::Other,
+        ];
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        let of = |k: usize| out.block_executions[of_block(k)];
+        assert_eq!((of(0), of(7)), (10.0, 10.0));
+        assert_eq!((of(3), of(6)), (library, library), "{operation:?}");
+    }
+}

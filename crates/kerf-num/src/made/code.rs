@@ -1,7 +1,7 @@
 //! Straight-line code: steps on numbers of one format, each one IEEE operation, or exact work on bits.
 //!
 //! [`StraightLineCode::evaluate`] gives the bits that the emitted C, CUDA and device code give.
-use crate::working_format::WorkingFormat;
+use super::working_format::WorkingFormat;
 use serde::Serialize;
 
 /// The number of a step whose result another step takes.

@@ -1,0 +1,56 @@
+//! Functions made for the arguments of a program, as a search finds them.
+use super::{Case, number};
+use serde_json::Value;
+
+fn made(r: &Value) -> Vec<&str> {
+    let all = r["sites"].as_array().expect("sites").iter();
+    all.filter_map(|s| s["made"].as_str()).collect()
+}
+
+#[test]
+fn an_exponential_is_made_for_its_range_and_the_tolerance() {
+    let case = Case::of_kernel("made.cu", "sums", "[-7.0, 0.0]");
+    let r = case.tune(&["--tolerance", "1e-9", "--budget", "20"], "made");
+    assert_eq!(r["verdict"], "tuned");
+    assert!(number(&r["error"]) <= 1e-9 && number(&r["error"]) > 1e-15);
+    let [exp] = made(&r)[..] else {
+        panic!("{:?}", made(&r));
+    };
+    assert!(
+        exp.starts_with("exp in f64 for -7.9e0 to 0e0, relative error"),
+        "{exp}"
+    );
+    assert!(number(&r["speedup"]["value"]) > 1.05, "{}", r["speedup"]);
+    // The plan has the code, and gives the bits of the evaluation when it is run.
+    let plan = std::fs::read_to_string(case.path("made/plan.json")).expect("a plan");
+    let plan: Value = serde_json::from_str(&plan).expect("JSON");
+    let function = &plan["kernels"]["sums"]["made"][0]["function"];
+    assert_eq!(
+        (&function["function"], &function["format"]),
+        (&"exp".into(), &"f64".into())
+    );
+    assert!(function["steps"].as_array().expect("steps").len() > 5);
+    let explained = case.run(&["explain", "made"]);
+    let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert!(
+        explained.contains("exp in f64 for -7.9e0 to 0e0"),
+        "{explained}"
+    );
+    // A patch has the function as source, and its promise was run.
+    let patch = case.run(&["patch", "made"]);
+    let patch = String::from_utf8_lossy(&patch.stdout).into_owned();
+    assert!(
+        patch.contains("sum += kerf_exp_made_") && patch.contains("__dmul_rn"),
+        "{patch}"
+    );
+}
+
+#[test]
+fn a_search_that_ended_is_resumed_with_its_functions() {
+    let case = Case::of_kernel("made.cu", "sums", "[-7.0, 0.0]");
+    let args = ["--what", "approx", "--tolerance", "1e-9", "--budget", "4"];
+    let first = case.tune(&args, "resumed");
+    let again = case.tune(&[&args[..], &["--resume"]].concat(), "resumed");
+    assert_eq!(made(&first), made(&again));
+    assert_eq!(made(&first).len(), 1);
+}
