@@ -64,8 +64,8 @@ def outcome(code, out, err, timed_out):
             return "skipped itself", skipped[1], out.count(skipped[1])
         failures = [f"{n} configurations failed: {why}" for n, why in FAILED.findall(err)]
         return "ran", "; ".join([*searches, *failures]), 0
-    if code in (-9, 137) or "MemoryError" in text:
-        return "out of memory", (re.findall(r"MemoryError: (.*)", text) or [""])[-1], 1
+    if code in (-9, 137) or re.search(r"MemoryError|no memory for", text):
+        return "out of memory", (re.findall(r"MemoryError: (.*)|(no memory for \d+ bytes)", text) or [("", "")])[-1][-1], 1
     for word, pattern in (("refused", REFUSED), ("needs a package", MISSING), ("needs a GPU", NO_GPU), ("failed", RAISED)):
         found = pattern.findall(text)
         if found:
@@ -116,16 +116,16 @@ def run(script, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("scripts", type=pathlib.Path)
-    parser.add_argument("--only", default="", help="scripts with this in their path")
+    parser.add_argument("--only", default="", help="scripts whose path this expression is found in")
     parser.add_argument("--seconds", type=float, default=20, help="of each search")
     parser.add_argument("--limit", type=float, default=300, help="seconds of each script")
-    parser.add_argument("--memory", type=float, default=16, help="GiB of each script's address space")
+    parser.add_argument("--memory", type=float, default=64, help="GiB of each process's address space")
     parser.add_argument("--out", type=pathlib.Path, help="JSON with all rows")
     args = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="kernel-tuner-") as folder:
         for script in unpacked(args.scripts, pathlib.Path(folder)):
-            if args.only not in str(script.relative_to(folder)):
+            if not re.search(args.only, str(script.relative_to(folder))):
                 continue
             row = run(script, args)
             rows.append(row)

@@ -330,6 +330,17 @@ class Failures(unittest.TestCase):
         with self.assertRaisesRegex(kernel_tuner.KerfError, "is no BenchmarkObserver"):
             tune({"block_size_x": [32]}, observers=[3])
 
+    def test_modules_that_are_not_here_say_why(self):
+        with self.assertRaisesRegex(kernel_tuner.UnsupportedError, "utils has no counterpart in Kerf: directives"):
+            from kerf.utils.directives import Code  # noqa: F401
+        with self.assertRaisesRegex(kernel_tuner.UnsupportedError, "hyper has no counterpart"):
+            import kerf.hyper  # noqa: F401
+        with self.assertRaisesRegex(kernel_tuner.UnsupportedError, "tune_kernel_T1"):
+            kernel_tuner.tune_kernel_T1("input.json")
+        with self.assertRaises(ModuleNotFoundError):
+            import kerf.nothing  # noqa: F401
+        self.assertFalse(hasattr(kernel_tuner, "nothing"))
+
     def test_a_limit_for_scripts_that_set_none(self):
         with unittest.mock.patch.dict(os.environ, {"KERF_TUNE_KERNEL_SECONDS": "1e-3"}):
             with self.assertRaisesRegex(kernel_tuner.KerfError, "the time limit was over"):

@@ -8,7 +8,9 @@ program ``kerf``, which comes with this package; its failures are raised as ``Ke
 command line prints.
 """
 
-from . import accuracy, file_utils, interface, observers, searchspace, strategies, util
+from typing import Any
+
+from . import _absent, accuracy, file_utils, interface, observers, searchspace, strategies, util
 from ._program import KerfError, KerfWarning, UnsupportedError, program
 from .compiled import Program, compile
 from .frontends import from_cupy, from_numba, from_triton
@@ -17,6 +19,14 @@ from .kernel_tuner import run_kernel, tune_cache, tune_kernel
 from .result import Result, load, tune
 from .selftuning import TunedKernel, tuned
 from .workload import In, InOut, Launch, Out, Run, Workload
+
+_absent.install()
+
+
+def __getattr__(name: str) -> Any:
+    why = _absent.refusal(name)
+    raise why or AttributeError(f"module 'kerf' has no attribute {name!r}")
+
 
 __all__ = [
     "In",

@@ -15,7 +15,7 @@ from . import _arrays
 from ._configuration import KernelCall
 from ._expressions import evaluate
 from ._program import KerfError, UnsupportedError, call_json
-from .accuracy import Tunable
+from .accuracy import Tunable, TunablePrecision
 from .observers import BenchmarkObserver, OutputObserver, PrologueObserver
 from .workload import ArrayFiles, In, InOut, Run, Workload
 
@@ -59,6 +59,7 @@ class Arguments:
         self.wanted = list(wanted) if wanted is not None else None
         self.files = ArrayFiles()
         self._hosts: dict[tuple[int, int], np.ndarray] = {}
+        self._keep: list[Any] = []  # arrays are known by their number, which is theirs while they live
         self._lock = threading.Lock()
 
     def _host(self, place: int, array: Any) -> np.ndarray:
@@ -67,9 +68,17 @@ class Arguments:
             known = self._hosts.get((place, id(array)))
             if known is None:
                 host = np.ascontiguousarray(_arrays.to_host(array))
+                if host.size == 0:
+                    host = np.zeros(1, host.dtype)  # a pointer to nothing that may be read
                 known = self._hosts[(place, id(array))] = host.view() if host is array else host
-                self._keep = [*getattr(self, "_keep", []), array]
+                self._keep.append(array)
             return known
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays of a configuration, as far as they are known before it is chosen."""
+        arrays = [a.array if isinstance(a, TunablePrecision) else a for a in self.given]
+        return sum(int(getattr(a, "nbytes", 0)) for a in arrays)
 
     def of(self, params: Mapping[str, Any]) -> list[Any]:
         """The arguments of a configuration."""
@@ -149,7 +158,10 @@ class Evaluator:
         iterations: int = 7,
         observers: Sequence[BenchmarkObserver] = (),
         metrics: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
     ) -> None:
+        # A search with a limit does not wait longer for one configuration.
+        self.limit: dict[str, Any] = {} if seconds is None else {"timeout": float(seconds)}
         self.call, self.device, self.verification = call, device, verification
         self.profile, self.iterations, self.metrics = profile, iterations, dict(metrics or {})
         self.observers = list(observers)
@@ -211,7 +223,7 @@ class Evaluator:
             result["time"] = 1e3 * run.data["times"]["median_s"]
             result["kind"] = "measured"
         if self.device.gpu is None or self._asking("process_prediction"):
-            prediction = w.predict(profile=self.profile)
+            prediction = w.predict(profile=self.profile, **self.limit)
             for o in self._asking("process_prediction"):
                 o.process_prediction(prediction)  # type: ignore[attr-defined]
             if self.device.gpu is None:
@@ -224,7 +236,7 @@ class Evaluator:
 
     def _run(self, w: Workload, params: Mapping[str, Any]) -> Run:
         """Runs a configuration with its observers around it."""
-        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed}
+        options: dict[str, Any] = {**self.device.options, **self.limit, "outputs": self.verification.needed}
         if self.device.gpu is None:
             options.update(repeats=1, warmup=0)
         else:

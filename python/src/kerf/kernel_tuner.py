@@ -45,7 +45,7 @@ class Runner:
     """What a strategy lets configurations be evaluated by."""
 
     def __init__(self, search: Search, space: Searchspace, seed: int | None) -> None:
-        self.search, self._space, self._seed = search, space, seed
+        self.search, self.space, self._seed = search, space, seed
         self.ended = "finished"
 
     @property
@@ -63,8 +63,8 @@ class Runner:
 
     def search_by_name(self, strategy: str | None, options: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         """Searches by a strategy of Kerf's."""
-        name, budget, _, seed = plan(strategy, options, self._space.size)
-        search, configs = self.search, self._space.list
+        name, budget, _, seed = plan(strategy, options, self.space.size)
+        search, configs = self.search, self.space.list
         search.budget = budget
         if name is None:
             self.ended = "exhausted" if budget == len(configs) else "budget"
@@ -75,7 +75,7 @@ class Runner:
         else:
             seed = self._seed if self._seed is not None else seed
             at_once = search.at_once
-            self.ended = drive(name, self._space.tune_params, configs, budget, seed, at_once, search.costs)
+            self.ended = drive(name, self.space.tune_params, configs, budget, seed, at_once, search.costs)
         return search.results
 
 
@@ -122,13 +122,16 @@ def _device(run_on: str | None, number: int, profile: str, simulation: bool, qui
     return Device(profile, None, quiet=quiet)
 
 
-def _workers(parallel: bool | int | None, device: Device, observers: Sequence[Any]) -> int:
+def _workers(parallel: bool | int | None, evaluator: Evaluator) -> int:
     """Configurations that are evaluated at once: on a GPU one, since two would disturb each other's times."""
-    if device.gpu is not None or observers:
+    if evaluator.device.gpu is not None or evaluator.observers:
         return 1
     if parallel is not None and parallel is not True and int(parallel) > 0:
         return int(parallel)
-    return max(1, os.cpu_count() or 1)
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    # The executor has the arrays, what they were before, and a copy for the file.
+    room = free // max(1, 4 * evaluator.arguments.nbytes)
+    return int(max(1, min(os.cpu_count() or 1, room)))
 
 
 def _searched(runner: Runner, strategy: Any, strategy_options: Mapping[str, Any] | None, options: Options) -> str:
@@ -144,7 +147,7 @@ def _searched(runner: Runner, strategy: Any, strategy_options: Mapping[str, Any]
             "pass a name, or an object with tune(searchspace, runner, tuning_options)",
         )
     try:
-        strategy.tune(runner._space, runner, options)
+        strategy.tune(runner.space, runner, options)
     except StopCriterionReached as e:
         runner.ended = str(e)
     return str(getattr(strategy, "__name__", type(strategy).__name__))
@@ -157,8 +160,9 @@ def plan_name(strategy: str | None) -> str:
         return plan(strategy, None, 1)[0] or "brute_force"
 
 
-def _environment(search: Search, runner: Runner, device: Device, profile: str, size: int) -> dict[str, Any]:
+def _environment(search: Search, runner: Runner) -> dict[str, Any]:
     """What the search ran on, and what it found."""
+    device, profile = search.evaluator.device, search.evaluator.profile
     best = search.objective.best(search.results)
     totals = {f"total_{k}": sum(r.get(k) or 0 for r in search.results) for k in ("compile_time", "verification_time", "benchmark_time")}
     return {
@@ -170,7 +174,7 @@ def _environment(search: Search, runner: Runner, device: Device, profile: str, s
         "profile": profile if device.gpu is None else None,
         "iterations": search.evaluator.iterations,
         "ended": runner.ended,
-        "configurations": size,
+        "configurations": runner.space.size,
         **totals,
     }
 
@@ -233,43 +237,58 @@ def tune_kernel(
     ``KERF_TUNE_KERNEL_SECONDS`` limits searches of scripts that set no ``time_limit``.
     """
     _refused({"texmem_args": texmem_args, "compiler": compiler, "log": log, "platform": platform, "unknown": unknown})
-    lang = language(lang, kernel_source)
     call = KernelCall(
         kernel_name, kernel_source, problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names,
-        smem_args, cmem_args, defines, compiler_flags(compiler_options), lang,
+        smem_args, cmem_args, defines, compiler_flags(compiler_options), language(lang, kernel_source),
     )  # fmt: skip
     call.check_parameters(tune_params)
     goal = Objective(objectives if objectives is not None else objective, objective_higher_is_better)
     watching = _observers(observers)
-    judged = any(isinstance(o, OutputObserver) for o in watching)
-    verification = Verification(answer, atol, verify, arguments, judged)
+    verification = Verification(answer, atol, verify, arguments, any(isinstance(o, OutputObserver) for o in watching))
     if simulation_mode and cache is None:
         raise KerfError("tune_kernel: simulation_mode takes its times from a cache", "name a file as cache")
     checks(restrictions, list(tune_params))
     where = _device(run_on, device, profile, bool(simulation_mode), quiet)
-    evaluator = Evaluator(
-        call, arguments, where, verification, profile=profile, iterations=iterations, observers=watching, metrics=metrics
-    )
     space = Searchspace(tune_params, restrictions, block_size_names=call.blocks, seed=seed)
-    if not space.size:
-        raise KerfError("tune_kernel: no configuration satisfies the restrictions")
-    own = {k: v for k, v in (strategy_options or {}).items() if k in ("max_fevals", "time_limit")}
-    custom = not (strategy is None or isinstance(strategy, str))
-    _, budget, seconds, _ = plan(None if custom else strategy, own if custom else strategy_options, space.size)
-    named = f"cuda {device}" if where.gpu is not None else profile
-    search = Search(
-        evaluator, list(tune_params), goal,
-        Cache(cache, kernel_name, problem_size, tune_params, goal.names if goal.several else goal.names[0], named),
-        budget=budget, seconds=seconds_of_environment() if seconds is None else seconds,
-        at_once=_workers(parallel, where, watching), simulation=bool(simulation_mode), quiet=quiet, verbose=verbose,
+    budget, seconds = _limits(strategy, strategy_options, space)
+    evaluator = Evaluator(
+        call, arguments, where, verification, profile=profile, iterations=iterations, observers=watching, metrics=metrics,
+        seconds=seconds,
     )  # fmt: skip
-    runner = Runner(search, space, seed)
+    named = f"cuda {device}" if where.gpu is not None else profile
+    kept = Cache(cache, kernel_name, problem_size, tune_params, goal.names if goal.several else goal.names[0], named)
+    search = Search(
+        evaluator, list(tune_params), goal, kept, budget=budget, seconds=seconds, at_once=_workers(parallel, evaluator),
+        simulation=bool(simulation_mode), quiet=quiet, verbose=verbose,
+    )  # fmt: skip
     options = Options(
         strategy_options=dict(strategy_options or {}), tune_params=dict(tune_params), restrictions=restrictions,
         objective=goal.names if goal.several else goal.names[0],
         objective_higher_is_better=goal.higher if goal.several else goal.higher[0],
         max_fevals=budget, time_limit=seconds, metrics=metrics, verbose=verbose, cache=cache, seed=seed,
     )  # fmt: skip
+    env = _search(search, Runner(search, space, seed), strategy, strategy_options, options)
+    if tolerance is not None:
+        env["tuned"] = _precision(evaluator, {k: env["best"][k] for k in tune_params}, tolerance, tune_options, quiet)
+    return search.results, env
+
+
+def _limits(strategy: Any, strategy_options: Mapping[str, Any] | None, space: Searchspace) -> tuple[int, float | None]:
+    """Evaluations and seconds of a search."""
+    if not space.size:
+        raise KerfError("tune_kernel: no configuration satisfies the restrictions")
+    if strategy is None or isinstance(strategy, str):
+        _, budget, seconds, _ = plan(strategy, strategy_options, space.size)
+    else:
+        own = {k: v for k, v in (strategy_options or {}).items() if k in ("max_fevals", "time_limit")}
+        _, budget, seconds, _ = plan(None, own, space.size)
+    return budget, seconds_of_environment() if seconds is None else seconds
+
+
+def _search(
+    search: Search, runner: Runner, strategy: Any, strategy_options: Mapping[str, Any] | None, options: Options
+) -> dict[str, Any]:
+    """Searches; gives the environment."""
     try:
         name = _searched(runner, strategy, strategy_options, options)
     finally:
@@ -278,10 +297,7 @@ def tune_kernel(
         first = search.failed[0]["reason"] if search.failed else "the time limit was over before"
         raise KerfError(f"tune_kernel: none of {len(search.failed)} configurations ran; the first: {first}")
     search.summarise()
-    env = {**_environment(search, runner, where, profile, space.size), "strategy": name}
-    if tolerance is not None:
-        env["tuned"] = _precision(evaluator, {k: env["best"][k] for k in tune_params}, tolerance, tune_options, quiet)
-    return search.results, env
+    return {**_environment(search, runner), "strategy": name}
 
 
 def _precision(

@@ -6,40 +6,60 @@ clock times voltage squared, and is limited. Measuring it sets the GPU's clocks,
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
 from .._program import KerfError, UnsupportedError
 
 
-def estimated_voltage(clocks: Sequence[float], clock_threshold: float, voltage_scale: float) -> list[float]:
+def estimated_voltage(clocks: Any, clock_threshold: float, voltage_scale: float) -> list[float]:
     """Voltage over that below the threshold, for clocks in MHz."""
     return [1.0 + max(0.0, float(c) - clock_threshold) * 1e-3 * voltage_scale for c in clocks]
 
 
 def estimated_power(
-    clocks: Sequence[float], clock_threshold: float, voltage_scale: float, clock_scale: float, power_max: float
+    clocks: Any, clock_threshold: float, voltage_scale: float, clock_scale: float, power_max: float
 ) -> np.ndarray:
     """Power over that of an idle GPU, for clocks in MHz."""
     voltage = np.asarray(estimated_voltage(clocks, clock_threshold, voltage_scale))
     return np.minimum(1.0 + clock_scale * np.asarray(clocks, float) * 1e-3 * voltage**2, power_max)
 
 
+def _clock_scale(x: np.ndarray, y: np.ndarray, threshold: float, voltage_scale: float, limit: float) -> float:
+    """The factor that fits best for a threshold and a slope of the voltage: the model is linear in it below the limit."""
+    below = y < 0.98 * limit
+    part = (x * 1e-3 * np.asarray(estimated_voltage(x, threshold, voltage_scale)) ** 2)[below]
+    square = float(part @ part)
+    return float(part @ (y[below] - 1.0)) / square if square > 0 else 0.0
+
+
 def fit_power_frequency_model(freqs: Any, nvml_power: Any) -> tuple[float, Any, tuple[float, float]]:
-    """Fits the model; gives the clock at the threshold, the parameters, and what clocks and power were scaled by."""
-    try:
-        from scipy import optimize
-    except ImportError as e:
-        raise KerfError(f"scipy is needed: {e}", "pip install scipy") from e
-    freqs, power = np.asarray(freqs, float), np.asarray(nvml_power, float)
-    least_clock, least_power = float(freqs.min()), float(power.min())
-    x, y = freqs - least_clock, power / least_power
-    start = [0.5 * float(x.max()), 1.0, max(1e-3, float(y.max() - 1) / max(1e-3, float(x.max()) * 1e-3)), float(y.max())]
-    upper = [float(x.max()), 100.0, 1e3, 2.0 * float(y.max())]
-    start = [min(s, u) for s, u in zip(start, upper)]
-    found, _ = optimize.curve_fit(estimated_power, x, y, p0=start, bounds=([0.0] * 4, upper), maxfev=20000)
-    return float(found[0]) + least_clock, found, (least_clock, least_power)
+    """Fits the model; gives the clock at the threshold, the parameters, and what clocks and power were scaled by.
+
+    Least squares: threshold and slope of the voltage by a grid that is refined three times around its best point, the
+    factor in closed form, with a limit at the greatest power and without.
+    """
+    clocks, power = np.asarray(freqs, float), np.asarray(nvml_power, float)
+    if len(clocks) != len(power) or len(clocks) < 3:
+        raise KerfError("a fit takes power at three clocks or more")
+    least_clock, least_power = float(clocks.min()), float(power.min())
+    x, y = clocks - least_clock, power / least_power
+    best: tuple[float, np.ndarray] = (np.inf, np.zeros(4))
+    for limit in (float(y.max()), 2.0 * float(y.max())):
+        thresholds, slopes = (0.0, float(x.max())), (0.0, 10.0)
+        for _ in range(4):
+            own: tuple[float, np.ndarray] = (np.inf, np.zeros(4))
+            for t in np.linspace(*thresholds, 25):
+                for v in np.linspace(*slopes, 25):
+                    found = np.array([t, v, _clock_scale(x, y, t, v, limit), limit])
+                    error = float(np.sum((estimated_power(x, *found) - y) ** 2))
+                    own = (error, found) if error < own[0] else own
+            best = own if own[0] < best[0] else best
+            step_t, step_v = ((high - low) / 24 for low, high in (thresholds, slopes))
+            thresholds = (max(0.0, own[1][0] - step_t), own[1][0] + step_t)
+            slopes = (max(0.0, own[1][1] - step_v), own[1][1] + step_v)
+    return float(best[1][0]) + least_clock, best[1], (least_clock, least_power)
 
 
 def get_frequency_range_around_ridge(
