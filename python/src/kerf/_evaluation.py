@@ -158,10 +158,7 @@ class Evaluator:
         iterations: int = 7,
         observers: Sequence[BenchmarkObserver] = (),
         metrics: Mapping[str, Any] | None = None,
-        seconds: float | None = None,
     ) -> None:
-        # A search with a limit does not wait longer for one configuration.
-        self.limit: dict[str, Any] = {} if seconds is None else {"timeout": float(seconds)}
         self.call, self.device, self.verification = call, device, verification
         self.profile, self.iterations, self.metrics = profile, iterations, dict(metrics or {})
         self.observers = list(observers)
@@ -223,7 +220,7 @@ class Evaluator:
             result["time"] = 1e3 * run.data["times"]["median_s"]
             result["kind"] = "measured"
         if self.device.gpu is None or self._asking("process_prediction"):
-            prediction = w.predict(profile=self.profile, **self.limit)
+            prediction = w.predict(profile=self.profile)
             for o in self._asking("process_prediction"):
                 o.process_prediction(prediction)  # type: ignore[attr-defined]
             if self.device.gpu is None:
@@ -236,7 +233,7 @@ class Evaluator:
 
     def _run(self, w: Workload, params: Mapping[str, Any]) -> Run:
         """Runs a configuration with its observers around it."""
-        options: dict[str, Any] = {**self.device.options, **self.limit, "outputs": self.verification.needed}
+        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed}
         if self.device.gpu is None:
             options.update(repeats=1, warmup=0)
         else:

@@ -252,9 +252,8 @@ def tune_kernel(
     space = Searchspace(tune_params, restrictions, block_size_names=call.blocks, seed=seed)
     budget, seconds = _limits(strategy, strategy_options, space)
     evaluator = Evaluator(
-        call, arguments, where, verification, profile=profile, iterations=iterations, observers=watching, metrics=metrics,
-        seconds=seconds,
-    )  # fmt: skip
+        call, arguments, where, verification, profile=profile, iterations=iterations, observers=watching, metrics=metrics
+    )
     named = f"cuda {device}" if where.gpu is not None else profile
     kept = Cache(cache, kernel_name, problem_size, tune_params, goal.names if goal.several else goal.names[0], named)
     search = Search(

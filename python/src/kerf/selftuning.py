@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from typing import Any, Callable, Sequence, TypeVar
@@ -199,6 +200,9 @@ class TunedKernel:
         """What a result is kept by: source, types and shapes, launch, tolerance, device."""
         with open(w.source, encoding="utf-8") as f:
             source = f.read()
+        if self._numba:
+            # Numba's names count the kernels of a process.
+            source = re.sub(r"_Z[\w$]+", "_Z", source)
         described = [_described(a) for a in args]
         what = [source, self.__name__, list(w.flags), described, list(grid), list(block), shared]
         all_of_it = [*what, self.tolerance, self.metric, sorted(self._options.items()), driver.device()[1]]
