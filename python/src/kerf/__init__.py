@@ -24,6 +24,13 @@ _absent.install()
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib import metadata
+
+        try:
+            return metadata.version("kerf-gpu")
+        except metadata.PackageNotFoundError:
+            raise AttributeError("the package kerf-gpu is not installed: its files are used where they are") from None
     why = _absent.refusal(name)
     raise why or AttributeError(f"module 'kerf' has no attribute {name!r}")
 

@@ -80,17 +80,18 @@ class Runner:
 
 
 def _refused(given: Mapping[str, Any]) -> None:
-    """Refuses arguments that have no counterpart."""
-    for name, why, help in [
-        ("texmem_args", "textures are not read", "put the texture's array into a buffer, and read it by its index"),
-        ("compiler", "clang 22 compiles; KERF_CLANG names another", None),
-        ("log", "progress goes to standard error", None),
-        ("platform", "OpenCL C is run as CUDA is", None),
-    ]:
-        if given.get(name):
-            raise unsupported(name, why, help)
+    """Refuses arguments that have no counterpart; those that change nothing about results are left out with a warning."""
+    if given.get("texmem_args"):
+        raise unsupported("texmem_args", "textures are not read", "put the texture's array into a buffer, and read it by its index")
     for name in given.get("unknown") or {}:
         raise unsupported(f"the argument {name!r}", "Kernel Tuner 1.5 has none of this name either")
+    for name, why in [
+        ("compiler", "clang 22 compiles; KERF_CLANG names another"),
+        ("log", "progress goes to standard error"),
+        ("platform", "OpenCL C is run as CUDA is"),
+    ]:
+        if given.get(name):
+            warnings.warn(f"{name} is left out: {why}", KerfWarning, stacklevel=3)
 
 
 def _observers(given: Sequence[Any] | None) -> list[BenchmarkObserver]:
