@@ -202,6 +202,36 @@ class Observers(unittest.TestCase):
                 o.register_device(types.SimpleNamespace(gpu=None))
 
 
+class Gpu(unittest.TestCase):
+    """What is asked of the program on a GPU, with a program that only notes it."""
+
+    def test_times_are_measured_and_energy_is_an_observation(self):
+        asked = []
+
+        class Noting(types.SimpleNamespace):
+            def run(self, **options):
+                asked.append(options)
+                data = {"times": {"median_s": 2e-3, "samples_s": [1e-3, 2e-3, 3e-3]}, "energy": {"per_run_j": 0.25, "mean_w": 125.0}}
+                return kernel_tuner.Run(data, {}, 0)
+
+        class Power(Seen):
+            wants_energy, continuous_duration = True, 3
+
+            def process_energy(self, joules, watts):
+                self.energy = {"J": joules, "W": watts}
+
+            def get_results(self):
+                return self.energy
+
+        with unittest.mock.patch("kerf._configuration.KernelCall.workload", lambda *_, **__: Noting()):
+            results, env = tune({"block_size_x": [64]}, run_on="cuda", device=1, iterations=3, observers=[Power()], metrics={"W*ms": "W * time"})
+        (only,) = results
+        want = {"time": 2.0, "times": [1.0, 2.0, 3.0], "kind": "measured", "J": 0.25, "W": 125.0, "W*ms": 250.0}
+        self.assertEqual({k: only[k] for k in want}, want)
+        self.assertEqual(asked, [{"device": "cuda", "gpu": 1, "outputs": False, "repeats": 3, "warmup": 1, "energy": 3.0}])
+        self.assertEqual((env["device"], env["device_name"], env["profile"]), ("cuda", "cuda 1", None))
+
+
 class Strategies(unittest.TestCase):
     """Searches over times of a cache."""
 
@@ -322,6 +352,7 @@ class Failures(unittest.TestCase):
             ({"lang": "C"}, "host code"),
             ({"parallel_runner": 4}, "parallel_runner"),
             ({"source": "kernel.F90"}, "kernel.F90"),
+            ({"source": '#include <omp.h>\nextern "C" float vector_add(float *c) { return 0; }'}, "host code is not tuned"),
         ]:
             with self.assertRaisesRegex(kernel_tuner.UnsupportedError, word):
                 tune({"block_size_x": [32]}, **more)

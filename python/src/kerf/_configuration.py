@@ -20,6 +20,8 @@ BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 #: Threads of a block, at most, on every NVIDIA GPU.
 MAX_THREADS = 1024
 LANGUAGES = {"cuda": "cuda", "cupy": "cuda", "nvcuda": "cuda", "opencl": "opencl"}
+#: What text has that is, or may include, a kernel.
+KERNEL = re.compile(r'__global__|\bkernel\s+void|__kernel|\.entry|ptx_kernel|#\s*include\s*"|##')
 #: Parameters that Kernel Tuner sets on the GPU, not in the source.
 GPU_SETTINGS = ("nvml_pwr_limit", "nvml_gr_clock", "nvml_mem_clock", "tegra_gr_clock")
 
@@ -168,15 +170,18 @@ class KernelCall:
     def sources(self, params: Mapping[str, Any]) -> tuple[str | os.PathLike[str], str, list[str]]:
         """Source, kernel and include folders of a configuration. A kernel with template arguments is instantiated."""
         source, beside = self._text(params)
+        text = source if isinstance(source, str) and _source.is_text(source) else None
+        if text is not None and self.language is None and not KERNEL.search(text):
+            raise unsupported("a source without a kernel (__global__, __kernel)", "host code is not tuned")
         if "<" not in self.name:
             return source, self.name, beside
-        if not (isinstance(source, str) and _source.is_text(source)):
+        if text is None:
             beside.insert(0, f"-I{os.path.dirname(os.path.abspath(source))}")
             with open(source, encoding="utf-8") as f:
-                source = f.read()
+                text = f.read()
         kernel = with_values(self.name, params)
         used = f"\nstatic inline void kerf_instantiation() {{ auto kernel = &{kernel}; (void)kernel; }}\n"
-        return source + used, kernel.split("<", 1)[0].strip(), beside
+        return text + used, kernel.split("<", 1)[0].strip(), beside
 
     def workload(
         self, params: Mapping[str, Any], args: Sequence[Any], files: ArrayFiles | None = None, **more: Any

@@ -238,8 +238,9 @@ class Evaluator:
             options.update(repeats=1, warmup=0)
         else:
             options.update(repeats=self.iterations, warmup=1)
-            if any(getattr(o, "wants_energy", False) for o in self.observers):
-                options["energy"] = 1.0
+            energy_s = [o.continuous_duration for o in self._asking("wants_energy") if o.wants_energy]  # type: ignore[attr-defined]
+            if energy_s:
+                options["energy"] = float(max(energy_s))
         for o in self.observers:
             o.register_configuration(dict(params))
         for o in [o for o in self.observers if isinstance(o, PrologueObserver)]:

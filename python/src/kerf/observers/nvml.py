@@ -103,6 +103,8 @@ class NVMLObserver(BenchmarkObserver):
         if "gr_voltage" in observables:
             raise UnsupportedError("NVMLObserver: gr_voltage has no counterpart in Kerf: NVML has no call for it")
         self.observables, self.save_all = list(observables), save_all
+        #: Seconds over which energy is measured; steady figures take 5.
+        self.continuous_duration = float(continuous_duration)
         self._number = device
         self.wants_energy = any(o in ("nvml_energy", "nvml_power") for o in observables)
         self.nvml = nvml(device or 0)
