@@ -106,7 +106,8 @@ def main():
     stem = f"{project['name'].replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     package = os.path.join(ROOT, "python/src/kerf")
-    files = [(f"kerf/{n}", os.path.join(package, n), 0o644) for n in sorted(os.listdir(package)) if n.endswith(".py")]
+    found = [os.path.join(above, n) for above, _, names in os.walk(package) for n in names if n.endswith(".py") or n == "py.typed"]
+    files = [("kerf/" + os.path.relpath(path, package), path, 0o644) for path in sorted(found)]
     installed = installed_files(a.kerf)
     files += [(f"kerf/_install/{name}", source, mode) for name, source, mode in installed]
     programs = [source for name, source, _ in installed if name.startswith(("bin/", "lib/"))]

@@ -13,7 +13,7 @@ import numpy as np
 
 import kerf
 from kerf._strategy import STRATEGIES
-from kerf.kernel_tuner import _allowed
+from kerf._expressions import allowed as _allowed
 
 from .common import MIXED, command
 
@@ -123,7 +123,7 @@ class KernelTuner(unittest.TestCase):
         self.assertTrue(all(r["time"] > 0 and r["GB/s"] > 0 and r["kind"] == "predicted" for r in results))
         self.assertEqual(env["best"], min(results, key=lambda r: r["time"]))
         self.assertEqual({f["block_size_x"] for f in env["failed"]}, {2048})
-        self.assertIn("expected an integer from 1 to 1024", env["failed"][0]["reason"])
+        self.assertIn("2048 x 1 x 1 threads; a block has 1 to 1024", env["failed"][0]["reason"])
 
     def test_what_is_not_the_answer_fails(self):
         _, env = self.tune(

@@ -1,5 +1,9 @@
 """Element types of numpy arrays as workload files name them, and arrays as files hold them."""
 
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Union
+
 import numpy as np
 
 from ._program import KerfError
@@ -20,12 +24,14 @@ SCALARS = {
     "complex64": "f32x2",
     "complex128": "f64x2",
 }
+#: The type of an element: a name, or the types of a structure's fields.
+Element = Union[str, List[Any]]
 WIDTHS = (2, 3, 4, 8, 16)
 
 
-def type_of(dtype):
+def type_of(dtype: np.dtype[Any]) -> Element:
     """The element type for a dtype; structured ones give a list."""
-    if dtype.fields:
+    if dtype.fields and dtype.names:
         return [type_of(dtype.fields[n][0]) for n in dtype.names]
     if dtype.subdtype:
         base, shape = dtype.subdtype
@@ -38,7 +44,7 @@ def type_of(dtype):
     return SCALARS[dtype.name]
 
 
-def vector(element, param):
+def vector(element: Element, param: Mapping[str, Any] | None) -> Element:
     """A scalar type as the vector that a parameter points to, where it does."""
     fields = (param or {}).get("element") or []
     kinds = [f["kind"] for f in fields]
@@ -52,12 +58,12 @@ def vector(element, param):
     return f"{element}x{len(kinds)}" if name == element else element
 
 
-def scalars_of(element):
+def scalars_of(element: Element) -> int:
     """Scalars that an element has, each of an array's own."""
     return int(element.split("x")[1]) if isinstance(element, str) and "x" in element else 1
 
 
-def plain(array):
+def plain(array: np.ndarray) -> np.ndarray:
     """The array as a file holds it: in C order, numbers of a type that files have."""
     a = np.ascontiguousarray(array)
     if a.dtype.name == "bfloat16":
@@ -67,7 +73,7 @@ def plain(array):
     return a
 
 
-def back(loaded, like):
+def back(loaded: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A file's contents with the shape and type of the array that they belong to."""
     if like.dtype.name == "bfloat16" or like.dtype.kind == "c" or like.dtype.fields:
         loaded = np.ascontiguousarray(loaded).view(like.dtype)

@@ -1,5 +1,7 @@
 """The program ``kerf``: where it is, how it is called, and its failures as exceptions."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil
@@ -8,21 +10,29 @@ import sys
 import sysconfig
 import threading
 import warnings
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union
+
+#: Where lines of progress go: to standard error, nowhere, or to a function of one line.
+Progress = Union[bool, Callable[[str], object]]
 
 
 class KerfError(Exception):
     """What ``kerf`` could not do, in the words of the command line."""
 
-    def __init__(self, message, help=None, code=2):
+    def __init__(self, message: str, help: str | None = None, code: int = 2) -> None:
         self.message, self.help, self.code = message, help, code
         super().__init__(message if help is None else f"{message}\nhelp: {help}")
+
+
+class UnsupportedError(KerfError):
+    """An interface of another tool, or hardware, that Kerf has no counterpart for or that is not here; named in the message."""
 
 
 class KerfWarning(UserWarning):
     """What ``kerf`` warned of."""
 
 
-def program():
+def program() -> str:
     """Path of the program: ``KERF``, else the one installed with this package, else the one in ``PATH``."""
     named = os.environ.get("KERF")
     if named:
@@ -42,9 +52,9 @@ def program():
     raise KerfError("the program kerf was not found", "install the wheel again, or set KERF to the program")
 
 
-def option_words(options):
+def option_words(options: Mapping[str, Any]) -> list[str]:
     """Keyword arguments as options of the command line; what it does not know, it refuses itself."""
-    words = []
+    words: list[str] = []
     for name, value in options.items():
         flag = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
@@ -64,7 +74,7 @@ def option_words(options):
     return words
 
 
-def _failure(lines, code):
+def _failure(lines: Sequence[str], code: int) -> KerfError:
     """The exception that the lines of standard error tell of."""
     text = "\n".join(lines)
     if not text.startswith("error: "):
@@ -75,8 +85,10 @@ def _failure(lines, code):
     return KerfError(message, help, code) if mark else KerfError(text, code=code)
 
 
-def call(words, progress=False, accept=(0,), cwd=None):
-    """Runs ``kerf``; gives its exit code and standard output. Progress goes to ``sys.stderr`` line by line.
+def call(
+    words: Sequence[str], progress: Progress = False, accept: Iterable[int] = (0,), cwd: str | None = None
+) -> tuple[int, str]:
+    """Runs ``kerf``; gives its exit code and standard output. Progress goes to ``sys.stderr`` or a function line by line.
 
     Code 2 is a failure where nothing was printed, also where it is accepted.
     """
@@ -94,23 +106,32 @@ def call(words, progress=False, accept=(0,), cwd=None):
         )
     except OSError as e:
         raise KerfError(f"could not run {path}: {e.strerror}") from None
-    said, warned, failed = [], [], []
+    assert child.stdout is not None and child.stderr is not None
+    output, errors = child.stdout, child.stderr
+    said: list[str] = []
+    warned: list[str] = []
+    failed: list[str] = []
+    raised: list[BaseException] = []
 
-    def listen():
-        for line in child.stderr:
+    def listen() -> None:
+        for line in errors:
             line = line.rstrip("\n")
             said.append(line)
             if line.startswith("warning: "):
                 warned.append(line[len("warning: ") :])
             elif line.startswith("error: ") or failed:
                 failed.append(line)
-            elif progress:
-                print(line, file=sys.stderr, flush=True)
+            elif progress and not raised:
+                try:
+                    _told(progress, line)
+                except BaseException as e:  # given to the caller, whose function it is
+                    raised.append(e)
+                    child.terminate()
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        out = child.stdout.read()
+        out = output.read()
         code = child.wait()
     except BaseException:
         child.terminate()
@@ -118,8 +139,10 @@ def call(words, progress=False, accept=(0,), cwd=None):
         raise
     finally:
         listener.join()
-        child.stdout.close()
-        child.stderr.close()
+        output.close()
+        errors.close()
+    if raised:
+        raise raised[0]
     for w in warned:
         warnings.warn(w, KerfWarning, stacklevel=3)
     if code not in accept or (code == 2 and not out.strip()):
@@ -127,7 +150,14 @@ def call(words, progress=False, accept=(0,), cwd=None):
     return code, out
 
 
-def call_json(words, progress=False, accept=(0,)):
+def _told(progress: Progress, line: str) -> None:
+    if callable(progress):
+        progress(line)
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
+def call_json(words: Sequence[str], progress: Progress = False, accept: Iterable[int] = (0,)) -> tuple[int, Any]:
     """Runs ``kerf --format json``; gives the exit code and the document."""
     code, out = call(["--format", "json", *words], progress, accept)
     return code, json.loads(out)

@@ -1,5 +1,7 @@
 """Sources of kernels: a file, or text that becomes one."""
 
+from __future__ import annotations
+
 import os
 import re
 
@@ -8,12 +10,12 @@ from ._program import KerfError
 SUFFIXES = {"cuda": ".cu", "opencl": ".cl", "llvm": ".ll", "ptx": ".ptx"}
 
 
-def is_text(source):
+def is_text(source: object) -> bool:
     """Whether a source is program text, not the name of a file."""
     return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
-def language_of(text):
+def language_of(text: str) -> str:
     """The language of program text, by words that only one of them has."""
     if re.search(r"\b__global__\b", text):
         return "cuda"
@@ -26,7 +28,7 @@ def language_of(text):
     return "cuda"
 
 
-def suffix(text, language):
+def suffix(text: str, language: str | None) -> str:
     """The ending of a file with this text."""
     name = (language or language_of(text)).lower()
     if name not in SUFFIXES:
@@ -34,9 +36,9 @@ def suffix(text, language):
     return SUFFIXES[name]
 
 
-def place(source, folder, language=None, name="kernel"):
+def place(source: str | os.PathLike[str], folder: str, language: str | None = None, name: str = "kernel") -> str:
     """The path of a source: text is written into ``folder``, a file stays where it is."""
-    if is_text(source):
+    if isinstance(source, str) and is_text(source):
         path = os.path.join(folder, name + suffix(source, language))
         with open(path, "w", encoding="utf-8") as f:
             f.write(source)

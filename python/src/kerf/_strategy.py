@@ -1,14 +1,17 @@
 """Strategies by the names that Kernel Tuner has for them, driven by ``kerf search drive``."""
 
+from __future__ import annotations
+
 import json
 import subprocess
-import time
 import warnings
+from typing import Any, Callable, Mapping, Sequence
 
+from ._configuration import unsupported
 from ._program import KerfError, KerfWarning, _failure, program
 
 # Kernel Tuner's name: Kerf's strategy, and whether that is another method of the same kind.
-STRATEGIES = {
+STRATEGIES: dict[str, tuple[str, bool]] = {
     "random_sample": ("random", False),
     "simulated_annealing": ("annealing", False),
     "dual_annealing": ("annealing", True),
@@ -36,16 +39,13 @@ SETTINGS = frozenset(
 DEFAULT_BUDGET = 100
 
 
-def refuse(name, why):
-    raise KerfError(f"tune_kernel: {name} has no counterpart in Kerf: {why}")
-
-
-def plan(strategy, options, count):
+def plan(
+    strategy: str | None, options: Mapping[str, Any] | None, count: int
+) -> tuple[str | None, int, float | None, int]:
     """Kerf's strategy for a name, its budget, seconds and seed; the name is None for brute force."""
     options = dict(options or {})
     limits = {k: options.pop(k, None) for k in ("max_fevals", "fraction", "time_limit", "seed")}
-    if strategy is not None and not isinstance(strategy, str):
-        refuse(f"strategy {strategy!r}", "a strategy is a name")
+    name: str | None
     if strategy in (None, "brute_force"):
         name, other = None, False
     elif strategy in STRATEGIES:
@@ -58,13 +58,18 @@ def plan(strategy, options, count):
     ignored = sorted(k for k in options if k in SETTINGS)
     unknown = sorted(k for k in options if k not in SETTINGS)
     if unknown:
-        refuse(f"strategy_options {unknown}", "max_fevals, fraction, time_limit and seed are known")
-    if name is None and (ignored or any(v is not None for k, v in limits.items() if k not in ("max_fevals", "time_limit"))):
-        refuse(f"strategy_options {sorted(ignored) or ['fraction', 'seed']}", "brute_force takes max_fevals and time_limit")
+        raise unsupported(f"strategy_options {unknown}", "max_fevals, fraction, time_limit and seed are known")
+    if name is None and (ignored or any(v is not None for k, v in limits.items() if k not in ("max_fevals", "time_limit", "seed"))):
+        raise unsupported(f"strategy_options {sorted(ignored) or ['fraction']}", "brute_force takes max_fevals and time_limit")
     if other:
-        warnings.warn(f"{strategy} is done by Kerf's {name}, the nearest that it has", KerfWarning, stacklevel=4)
+        warnings.warn(f"{strategy} is done by Kerf's {name}, the nearest that it has", KerfWarning, stacklevel=5)
     if ignored:
-        warnings.warn(f"strategy_options {ignored} are ignored: Kerf's {name} has no such settings", KerfWarning, stacklevel=4)
+        warnings.warn(f"strategy_options {ignored} are ignored: Kerf's {name} has no such settings", KerfWarning, stacklevel=5)
+    return (name, *_limits(name, limits, count))
+
+
+def _limits(name: str | None, limits: Mapping[str, Any], count: int) -> tuple[int, float | None, int]:
+    """Budget, seconds and seed."""
     if limits["max_fevals"] is not None:
         budget = int(limits["max_fevals"])
     elif limits["fraction"] is not None or name == "random":
@@ -74,14 +79,26 @@ def plan(strategy, options, count):
         budget = count if name is None else DEFAULT_BUDGET
     if budget < 1:
         raise KerfError(f"tune_kernel: max_fevals is {budget}, and one evaluation is the least")
-    return name, min(budget, count), limits["time_limit"], int(limits["seed"] or 1)
+    return min(budget, count), limits["time_limit"], int(limits["seed"] or 1)
 
 
-def drive(name, tune_params, configs, budget, seed, at_once, measure):
+#: Takes configurations, and gives what is to be small for each, or None where the time is over.
+Measure = Callable[[Sequence[Mapping[str, Any]]], "list[float | None] | None"]
+
+
+def drive(
+    name: str,
+    tune_params: Mapping[str, Sequence[Any]],
+    configs: Sequence[Sequence[Any]],
+    budget: int,
+    seed: int,
+    at_once: int,
+    measure: Measure,
+) -> str:
     """Lets a strategy ask for configurations; ``measure`` takes some and gives what is to be small for each, or None."""
     keys = list(tune_params)
     values = {k: list(tune_params[k]) for k in keys}
-    points = [[values[k].index(c[k]) for k in keys] for c in configs]
+    points = [[values[k].index(v) for k, v in zip(keys, c)] for c in configs]
     task = {
         "schema": "kerf.search-drive/1",
         "parameters": [{"name": k, "values": [str(v) for v in values[k]]} for k in keys],
@@ -99,12 +116,13 @@ def drive(name, tune_params, configs, budget, seed, at_once, measure):
         text=True,
         encoding="utf-8",
     )
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     try:
         print(json.dumps(task), file=child.stdin, flush=True)
         for line in child.stdout:
             said = json.loads(line)
             if "ask" not in said:
-                return said["done"]
+                return str(said["done"])
             wanted = [{k: values[k][i] for k, i in zip(keys, point)} for point in said["ask"]]
             answers = measure(wanted)
             if answers is None:
@@ -122,13 +140,3 @@ def drive(name, tune_params, configs, budget, seed, at_once, measure):
                 pipe.close()
             except BrokenPipeError:
                 pass
-
-
-class Clock:
-    """Whether a limit in seconds is over."""
-
-    def __init__(self, seconds):
-        self.end = None if seconds is None else time.monotonic() + float(seconds)
-
-    def over(self):
-        return self.end is not None and time.monotonic() >= self.end

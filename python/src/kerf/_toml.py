@@ -1,17 +1,20 @@
 """Writing TOML: values on one line, as workload files have them."""
 
+from __future__ import annotations
+
 import json
 import math
 import numbers
+from typing import Any, Mapping
 
 
-def key(name):
+def key(name: str) -> str:
     """A key, quoted where it has to be."""
     plain = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
     return name if plain else json.dumps(name, ensure_ascii=False)
 
 
-def value(v):
+def value(v: Any) -> str:
     """A value as TOML."""
     if isinstance(v, bool):
         return "true" if v else "false"
@@ -33,7 +36,7 @@ def value(v):
     return "[" + ", ".join(value(x) for x in v) + "]"
 
 
-def table(head, entries):
+def table(head: str | None, entries: Mapping[str, Any]) -> list[str]:
     """A table: its head and one line for each entry that is not None."""
     lines = [head] if head else []
     return lines + [f"{key(k)} = {value(v)}" for k, v in entries.items() if v is not None]

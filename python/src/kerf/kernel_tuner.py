@@ -1,386 +1,382 @@
-"""``tune_kernel``: a call of Kernel Tuner's, done by Kerf.
+"""``tune_kernel`` and ``run_kernel``: calls of Kernel Tuner's, done by Kerf.
 
 Names and meaning are those of Kernel Tuner's documented interface. Every configuration is compiled with its
 parameters as macros, run, compared with ``answer`` where there is one, and timed: measured on a GPU, predicted for a
-device profile elsewhere. What has no counterpart is refused by name.
+device profile elsewhere, where nothing has to be run without an answer. What has no counterpart is refused by name.
 """
 
-import concurrent.futures
+from __future__ import annotations
+
 import inspect
-import itertools
-import math
 import os
-import re
-import sys
-import threading
+import types
 import warnings
+from typing import Any, Iterable, Mapping, Sequence
 
-import numpy as np
-
+from . import _arrays
 from ._cache import Cache
-from ._program import KerfError, KerfWarning, call_json
-from ._strategy import Clock, drive, plan
-from ._strategy import refuse as _refuse
+from ._configuration import KernelCall, compiler_flags, language, unsupported
+from ._evaluation import Arguments, Device, Evaluator, Verification, gpu_here, outputs_of
+from ._expressions import checks
+from ._objective import Objective
+from ._program import KerfError, KerfWarning
+from ._search import Search, seconds_of_environment
+from ._strategy import drive, plan
+from .accuracy import Tunable
+from .observers import BenchmarkObserver, OutputObserver
 from .result import tune
-from .workload import In, InOut, Workload
-
-BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
-LANGUAGES = {"cuda": "cuda", "cupy": "cuda", "nvcuda": "cuda", "opencl": "opencl"}
+from .searchspace import Searchspace
+from .util import StopCriterionReached
 
 
-# Objectives of Kernel Tuner's, and whether more is better.
-OBJECTIVES = {
-    **dict.fromkeys(["time", "energy", "fitness", "cost", "loss", "duration"], False),
-    **dict.fromkeys(["GFLOP/s", "TFLOP/s", "GB/s", "TB/s", "GFLOPS/W", "TFLOPS/W", "GFLOP/J", "TFLOP/J"], True),
-}
+class Options(dict):  # type: ignore[type-arg]
+    """Options of a search, as entries and as attributes."""
 
-
-def _evaluate(expression, params):
-    """An expression of Kernel Tuner's: Python over the names of parameters, or a function of them."""
-    if callable(expression):
-        return expression(params)
-    if not isinstance(expression, str):
-        return expression
-    try:
-        return eval(expression, {"__builtins__": {}, "min": min, "max": max, "abs": abs, "round": round}, dict(params))
-    except Exception as e:
-        raise KerfError(f"tune_kernel: {expression!r} of {dict(params)}: {type(e).__name__}: {e}") from None
-
-
-def _allowed(restrictions, params):
-    """Whether a configuration satisfies expressions, functions of a dictionary or of parameters by name, or lists."""
-    if restrictions is None:
-        return True
-    if isinstance(restrictions, str):
-        return bool(_evaluate(restrictions, params))
-    if callable(restrictions):
-        return bool(_called(restrictions, params))
-    if not isinstance(restrictions, (list, tuple)):
-        _refuse(f"restrictions {type(restrictions).__name__}", "use expressions, functions, or a list of them")
-    return all(_allowed(r, params) for r in restrictions)
-
-
-def _called(function, params):
-    """A function of a dictionary, or one whose arguments are names of parameters."""
-    try:
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-    except (TypeError, ValueError):
-        names = []
-    if names and (len(names) > 1 or names[0] in params) and all(n in params for n in names):
-        return function(**{n: params[n] for n in names})
-    return function(dict(params))
-
-
-def _sizes(problem_size, params):
-    size = problem_size(params) if callable(problem_size) else problem_size
-    size = [size] if isinstance(size, (int, np.integer, str, float)) else list(size)
-    size = [_evaluate(s, params) for s in size]
-    return [*size, 1, 1, 1][:3]
-
-
-def _divisor(given, name, params):
-    if given is None:
-        return params.get(name, 1)
-    if callable(given):
-        return given(params)
-    return math.prod(_evaluate(e, params) for e in given)
-
-
-def _shape(problem_size, divs, names, params):
-    """Grid and block of a configuration."""
-    size = _sizes(problem_size, params)
-    divisors = [_divisor(d, n, params) for d, n in zip(divs, names)]
-    grid = [max(1, math.ceil(s / d)) for s, d in zip(size, divisors)]
-    block = [int(params.get(n, d)) for n, d in zip(names, (256, 1, 1))]
-    return grid, block
-
-
-def _macro(v):
-    return int(v) if isinstance(v, (bool, np.bool_)) else v
-
-
-def _flags(defines, params, grid, block, options):
-    if defines is None:
-        named = {"kernel_tuner": 1, **params}
-        named.update({f"grid_size_{a}": g for a, g in zip("xyz", grid)})
-        named.update({n: b for n, b in zip(BLOCK_NAMES, block)})
-    else:
-        named = {k: v(params) if callable(v) else v for k, v in defines.items()}
-    return [f"-D{k}={_macro(v)}" for k, v in named.items()] + list(options or [])
-
-
-def _source(kernel_source, params):
-    if callable(kernel_source):
-        return kernel_source(params)
-    if isinstance(kernel_source, (list, tuple)):
-        return _source(kernel_source[0], params)
-    return kernel_source
-
-
-def _arguments(arguments, answer):
-    """Arguments as buffers: what ``answer`` has is an output, as is what a pointer to const does not say otherwise."""
-    out = []
-    for i, a in enumerate(arguments):
-        if isinstance(a, np.ndarray) and a.ndim > 0 and answer is not None:
-            out.append(InOut(a) if answer[i] is not None else In(a))
-        else:
-            out.append(a)
-    return out
-
-
-def _differs(run, workload, args, answer, atol, verify):
-    """Why a run is not the answer; None if it is."""
-    got, names = [], []
-    for i, expected in enumerate(answer):
-        if expected is not None and not isinstance(args[i], InOut):
-            raise KerfError(f"tune_kernel: answer[{i}] stands for an argument that is not an array")
-        names.append(None if expected is None else workload._known[id(args[i])])
-        got.append(None if expected is None else run.outputs[names[-1]])
-    if verify is not None:
-        # As Kernel Tuner calls it: with all arguments at once.
+    def __getattr__(self, name: str) -> Any:
         try:
-            takes = "atol" in inspect.signature(verify).parameters
-        except (TypeError, ValueError):
-            takes = False
-        good = verify(answer, got, atol=atol) if takes else verify(answer, got)
-        return None if good else "verify says that it is not the answer"
-    for name, expected, have in zip(names, answer, got):
-        if name is not None and not np.allclose(np.ravel(expected), np.ravel(have), atol=atol):
-            return f"{name} is not the answer"
-    return None
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    __setattr__ = dict.__setitem__
 
 
-def _metrics(metrics, result):
-    for name, m in (metrics or {}).items():
-        result[name] = _evaluate(m, result)
+class Runner:
+    """What a strategy lets configurations be evaluated by."""
 
+    def __init__(self, search: Search, space: Searchspace, seed: int | None) -> None:
+        self.search, self.space, self._seed = search, space, seed
+        self.ended = "finished"
 
-def _options(given):
-    """Compiler options that clang has too; nvcc's others are named and left out."""
-    kept, left, words = [], [], list(given or [])
-    while words:
-        w = str(words.pop(0))
-        if w in ("-I", "-D", "-U", "-include", "-std", "--std") and words:
-            kept.append(w.replace("--", "-") + ("=" if w.endswith("std") else "") + str(words.pop(0)))
-        elif w.startswith(("-I", "-D", "-U", "-std=")):
-            kept.append(w)
-        elif w.startswith("--std="):
-            kept.append(w[1:])
+    @property
+    def budget_spent_fraction(self) -> float:
+        """How much of the evaluations, or of the time, is used: 0 to 1."""
+        s = self.search
+        of_time = s.clock.spent_s() / s.clock.limit_s if s.clock.limit_s else 0.0
+        return min(1.0, max(s.done / s.budget, of_time))
+
+    def run(self, parameter_space: Iterable[Sequence[Any]], tuning_options: Any = None) -> list[dict[str, Any]]:
+        """Results of configurations; raises ``StopCriterionReached`` when the search is over."""
+        if self.search.over():
+            raise StopCriterionReached("max_fevals" if self.search.done >= self.search.budget else "time_limit")
+        return self.search.evaluate(parameter_space)
+
+    def search_by_name(self, strategy: str | None, options: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Searches by a strategy of Kerf's."""
+        name, budget, _, seed = plan(strategy, options, self.space.size)
+        search, configs = self.search, self.space.list
+        search.budget = budget
+        if name is None:
+            self.ended = "exhausted" if budget == len(configs) else "budget"
+            try:
+                search.evaluate(configs[:budget])
+            except StopCriterionReached as e:
+                self.ended = str(e)
         else:
-            left.append(w)
-    if left:
+            seed = self._seed if self._seed is not None else seed
+            at_once = search.at_once
+            self.ended = drive(name, self.space.tune_params, configs, budget, seed, at_once, search.costs)
+        return search.results
+
+
+def _refused(given: Mapping[str, Any]) -> None:
+    """Refuses arguments that have no counterpart; those that change nothing about results are left out with a warning."""
+    if given.get("texmem_args"):
+        raise unsupported("texmem_args", "textures are not read", "put the texture's array into a buffer, and read it by its index")
+    for name in given.get("unknown") or {}:
+        raise unsupported(f"the argument {name!r}", "Kernel Tuner 1.5 has none of this name either")
+    for name, why in [
+        ("compiler", "clang 22 compiles; KERF_CLANG names another"),
+        ("log", "progress goes to standard error"),
+        ("platform", "OpenCL C is run as CUDA is"),
+    ]:
+        if given.get(name):
+            warnings.warn(f"{name} is left out: {why}", KerfWarning, stacklevel=3)
+
+
+def _observers(given: Sequence[Any] | None) -> list[BenchmarkObserver]:
+    """Observers, or functions and classes that make them."""
+    made = []
+    for o in given or []:
+        if not isinstance(o, BenchmarkObserver) and callable(o):
+            o = o()
+        if not isinstance(o, BenchmarkObserver):
+            raise KerfError(
+                f"tune_kernel: the observer {o!r} is no BenchmarkObserver", "derive it from kerf.observers.BenchmarkObserver"
+            )
+        made.append(o)
+    return made
+
+
+def _device(run_on: str | None, number: int, profile: str, simulation: bool, quiet: bool) -> Device:
+    """Where configurations run."""
+    if run_on is None:
+        run_on = "cuda" if not simulation and gpu_here() else "cpu"
+    if run_on not in ("cpu", "cuda"):
+        raise KerfError(f"tune_kernel: run_on is {run_on!r}", 'it is "cuda" or "cpu"')
+    if run_on == "cpu" and not quiet and not simulation:
         warnings.warn(
-            f"compiler_options {left} are left out: clang optimises as Kerf asks it to; "
-            "kerf.tune(..., what='approx') chooses what -use_fast_math does everywhere",
-            KerfWarning,
-            stacklevel=3,
+            f"times are predicted for profile {profile}; run_on='cuda' measures them on a GPU", KerfWarning, stacklevel=3
         )
-    return kept
+    if run_on == "cuda":
+        return Device(f"cuda {number}", number, quiet=quiet)
+    return Device(profile, None, quiet=quiet)
 
 
-def _device_seconds(prediction):
-    """Seconds on the device, without what a launch costs the host: what a timer on a GPU shows."""
-    return sum(launch["device_seconds"] * launch["repeats"] for launch in prediction["launches"])
+def _workers(parallel: bool | int | None, evaluator: Evaluator) -> int:
+    """Configurations that are evaluated at once: on a GPU one, since two would disturb each other's times."""
+    if evaluator.device.gpu is not None or evaluator.observers:
+        return 1
+    if parallel is not None and parallel is not True and int(parallel) > 0:
+        return int(parallel)
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    # The executor has the arrays, what they were before, and a copy for the file.
+    room = free // max(1, 4 * evaluator.arguments.nbytes)
+    return int(max(1, min(os.cpu_count() or 1, room)))
 
 
-def _gpu_here():
-    _, doctor = call_json(["doctor"], accept=(0, 1, 2))
-    return any(p["name"] == "GPU" and p["found"] for p in doctor["parts"])
+def _searched(runner: Runner, strategy: Any, strategy_options: Mapping[str, Any] | None, options: Options) -> str:
+    """Lets a strategy search; gives its name."""
+    own = getattr(strategy, "strategy_name", None) if isinstance(strategy, types.ModuleType) else None
+    if strategy is None or isinstance(strategy, str) or own:
+        name = own or strategy
+        runner.search_by_name(name, strategy_options)
+        return plan_name(name)
+    if not callable(getattr(strategy, "tune", None)):
+        raise KerfError(
+            f"tune_kernel: the strategy {strategy!r} has no function tune",
+            "pass a name, or an object with tune(searchspace, runner, tuning_options)",
+        )
+    try:
+        strategy.tune(runner.space, runner, options)
+    except StopCriterionReached as e:
+        runner.ended = str(e)
+    return str(getattr(strategy, "__name__", type(strategy).__name__))
+
+
+def plan_name(strategy: str | None) -> str:
+    """The name of Kerf's strategy for Kernel Tuner's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return plan(strategy, None, 1)[0] or "brute_force"
+
+
+def _environment(search: Search, runner: Runner) -> dict[str, Any]:
+    """What the search ran on, and what it found."""
+    device, profile = search.evaluator.device, search.evaluator.profile
+    best = search.objective.best(search.results)
+    totals = {f"total_{k}": sum(r.get(k) or 0 for r in search.results) for k in ("compile_time", "verification_time", "benchmark_time")}
+    return {
+        "best": best,
+        "best_config": best,
+        "failed": search.failed,
+        "device": "cpu" if device.gpu is None else "cuda",
+        "device_name": device.name,
+        "profile": profile if device.gpu is None else None,
+        "iterations": search.evaluator.iterations,
+        "ended": runner.ended,
+        "configurations": runner.space.size,
+        **totals,
+    }
 
 
 def tune_kernel(
-    kernel_name,
-    kernel_source,
-    problem_size,
-    arguments,
-    tune_params,
-    grid_div_x=None,
-    grid_div_y=None,
-    grid_div_z=None,
-    restrictions=None,
-    answer=None,
-    atol=1e-6,
-    verify=None,
-    verbose=False,
-    lang=None,
-    device=0,
-    platform=0,
-    smem_args=None,
-    cmem_args=None,
-    texmem_args=None,
-    compiler=None,
-    compiler_options=None,
-    defines=None,
-    log=None,
-    iterations=7,
-    block_size_names=None,
-    quiet=False,
-    strategy=None,
-    strategy_options=None,
-    cache=None,
-    metrics=None,
-    simulation_mode=False,
-    observers=None,
-    objective=None,
-    objective_higher_is_better=None,
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    tune_params: Mapping[str, Sequence[Any]],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    restrictions: Any = None,
+    answer: Sequence[Any] | None = None,
+    atol: float | None = 1e-6,
+    verify: Any = None,
+    verbose: bool = False,
+    lang: str | None = None,
+    device: int = 0,
+    platform: int = 0,
+    smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None,
+    texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None,
+    compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None,
+    log: Any = None,
+    iterations: int = 7,
+    block_size_names: Sequence[str] | None = None,
+    quiet: bool = False,
+    strategy: Any = None,
+    strategy_options: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    simulation_mode: bool | None = False,
+    parallel: bool | int | None = None,
+    observers: Sequence[Any] | None = None,
+    objective: Any = None,
+    objective_higher_is_better: Any = None,
+    objectives: Any = None,
+    seed: int | None = None,
     *,
-    run_on=None,
-    profile="h200",
-    tolerance=None,
-    tune_options=None,
-):
+    run_on: str | None = None,
+    profile: str = "h200",
+    tolerance: float | None = None,
+    tune_options: Mapping[str, Any] | None = None,
+    **unknown: Any,
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Tunes a kernel as Kernel Tuner's ``tune_kernel`` does; gives ``(results, env)``.
 
     ``results`` has a dictionary for each configuration that ran: its parameters, ``time`` in milliseconds,
-    ``kind`` (measured or predicted), ``times`` where they were measured, and the metrics. ``env["best"]`` is the best
-    of them, ``env["failed"]`` has those that did not run or were not the answer, with the reason.
+    ``kind`` (measured or predicted), ``times`` where they were measured, what observers saw, and the metrics.
+    ``env["best"]`` is the best of them (of several objectives a list), ``env["failed"]`` has those that did not run or
+    were not the answer, with the reason. ``env["strategy"]`` names the strategy that ran, ``env["ended"]`` why it ended.
 
     Of Kerf's own: ``run_on`` is "cuda" or "cpu" (by default the GPU number ``device`` if this machine has one, else
-    the CPU, with times predicted for ``profile``). ``env["strategy"]`` names the strategy that ran. With ``tolerance`` the best configuration's precision is tuned
-    too, with ``tune_options`` for ``kerf.tune``; ``env["tuned"]`` is the ``kerf.Result``.
+    the CPU, with times predicted for ``profile``). With ``tolerance`` the best configuration's precision is tuned
+    too, with ``tune_options`` for ``kerf.tune``; ``env["tuned"]`` is the ``kerf.Result``. The variable
+    ``KERF_TUNE_KERNEL_SECONDS`` limits searches of scripts that set no ``time_limit``.
     """
-    for name, value, why in [
-        ("texmem_args", texmem_args, "textures are not read"),
-        ("compiler", compiler, "clang 22 compiles; KERF_CLANG names another"),
-        ("log", log, "progress goes to standard error"),
-        ("observers", observers or None, "kerf run --energy measures energy"),
-        ("platform", platform or None, "OpenCL C is run as CUDA is"),
-    ]:
-        if value is not None:
-            _refuse(name, why)
-    if lang is not None and lang.lower() not in LANGUAGES:
-        _refuse(f"lang {lang!r}", "kernels are CUDA C++ or OpenCL C")
-    language = LANGUAGES[lang.lower()] if lang else None
-    if smem_args and set(smem_args) != {"size"}:
-        _refuse(f"smem_args {sorted(set(smem_args) - {'size'})}", "only size is known")
-    if answer is not None and len(answer) != len(arguments):
-        raise KerfError(f"tune_kernel: answer has {len(answer)} entries, and arguments {len(arguments)}")
-    for name, values in tune_params.items():
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise KerfError(f"tune_kernel: the parameter {name!r} is no name of C")
-        if len(values) == 0:
-            raise KerfError(f"tune_kernel: the parameter {name} has no values")
-    names = [*(block_size_names or []), *BLOCK_NAMES[len(block_size_names or []) :]]
-    objective = objective or "time"
-    if not isinstance(objective, str):
-        _refuse(f"objective {objective!r}", "one is optimised; metrics has the others")
-    higher = OBJECTIVES.get(objective) if objective_higher_is_better is None else bool(objective_higher_is_better)
-    if higher is None:
-        raise KerfError(
-            f"tune_kernel: whether more of {objective!r} is better is not known", "set objective_higher_is_better"
-        )
+    _refused({"texmem_args": texmem_args, "compiler": compiler, "log": log, "platform": platform, "unknown": unknown})
+    call = KernelCall(
+        kernel_name, kernel_source, problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names,
+        smem_args, cmem_args, defines, compiler_flags(compiler_options), language(lang, kernel_source),
+    )  # fmt: skip
+    call.check_parameters(tune_params)
+    goal = Objective(objectives if objectives is not None else objective, objective_higher_is_better)
+    watching = _observers(observers)
+    verification = Verification(answer, atol, verify, arguments, any(isinstance(o, OutputObserver) for o in watching))
     if simulation_mode and cache is None:
         raise KerfError("tune_kernel: simulation_mode takes its times from a cache", "name a file as cache")
-    if run_on is None:
-        run_on = "cuda" if not simulation_mode and _gpu_here() else "cpu"
-    if run_on == "cpu" and not quiet and not simulation_mode:
-        warnings.warn(
-            f"times are predicted for profile {profile}; run_on='cuda' measures them on a GPU", KerfWarning, stacklevel=2
-        )
-
-    keys = list(tune_params)
-    every = [dict(zip(keys, values)) for values in itertools.product(*tune_params.values())]
-    configs = [p for p in every if _allowed(restrictions, p)]
-    if not configs:
-        raise KerfError("tune_kernel: no configuration satisfies the restrictions")
-    name, budget, seconds, seed = plan(strategy, strategy_options, len(configs))
-    args = _arguments(arguments, answer)
-    include = ["-I" + os.getcwd(), *_options(compiler_options)]
-    kept = Cache(cache, kernel_name, problem_size, tune_params, objective, f"{run_on} {device}" if run_on == "cuda" else profile)
-
-    def workload(params, **more):
-        grid, block = _shape(problem_size, (grid_div_x, grid_div_y, grid_div_z), names, params)
-        shared = _evaluate(smem_args["size"], params) if smem_args else None
-        return Workload(
-            _source(kernel_source, params),
-            kernel_name,
-            grid,
-            block,
-            args,
-            shared=None if shared is None else int(shared),
-            symbols=dict(cmem_args or {}),
-            flags=_flags(defines, params, grid, block, include),
-            language=language,
-            **more,
-        )
-
-    def one(params):
-        known = kept.get(params)
-        if known is not None:
-            return params, *known
-        if simulation_mode:
-            return params, None, "it is not in the cache"
-        params, result, why = evaluated(params)
-        with writing:
-            kept.put(params, result, why)
-        return params, result, why
-
-    def evaluated(params):
-        try:
-            w = workload(params)
-            where = {"device": run_on, "gpu": device} if run_on == "cuda" else {}
-            run = w.run(repeats=iterations if run_on == "cuda" else 1, warmup=1 if run_on == "cuda" else 0, **where)
-            if answer is not None:
-                wrong = _differs(run, w, args, answer, atol, verify)
-                if wrong:
-                    return params, None, wrong
-            result = dict(params)
-            if run_on == "cuda":
-                result["times"] = [1e3 * t for t in run.times_s]
-                result["time"] = 1e3 * run.data["times"]["median_s"]
-                result["kind"] = "measured"
-            else:
-                result["time"] = 1e3 * _device_seconds(w.predict(profile=profile))
-                result["kind"] = "predicted"
-            _metrics(metrics, result)
-            return params, result, None
-        except KerfError as e:
-            if e.message.startswith("tune_kernel:"):
-                raise
-            return params, None, str(e)
-
-    results, failed, writing = [], [], threading.Lock()
-    clock = Clock(seconds)
-    # On a GPU one at a time: two would disturb each other's times.
-    at_once = 1 if run_on == "cuda" else max(1, os.cpu_count() or 1)
-
-    def noted(params, result, why):
-        if result is None:
-            failed.append({**params, "reason": why})
-        else:
-            results.append(result)
-        if not quiet and (verbose or result is not None):
-            told = why if result is None else f"{objective} {result.get(objective)}"
-            done = len(results) + len(failed)
-            print(f"{done} of {budget}: {params}: {told}", file=sys.stderr, flush=True)
-        value = None if result is None else result.get(objective)
-        if result is not None and value is None:
-            raise KerfError(f"tune_kernel: the objective {objective!r} is neither time nor a metric")
-        # A strategy wants something positive that is to be small.
-        return None if value is None or value <= 0 else float(1.0 / value if higher else value)
-
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-
-        def measure(some):
-            return None if clock.over() else [noted(*r) for r in pool.map(one, some)]
-
-        if name is None:
-            for k in range(0, budget, at_once):
-                if measure(configs[k : min(k + at_once, budget)]) is None:
-                    break
-            ended = "time_limit" if clock.over() else "exhausted" if budget == len(configs) else "budget"
-        else:
-            ended = drive(name, tune_params, configs, budget, seed, at_once, measure)
-    if not results:
-        raise KerfError(
-            f"tune_kernel: none of {len(failed)} configurations ran; the first: "
-            + (failed[0]["reason"] if failed else "the time limit was over before")
-        )
-    best = (max if higher else min)(results, key=lambda r: r[objective])
-    env = {"best": best, "failed": failed, "device": run_on, "profile": profile if run_on == "cpu" else None}
-    env.update(strategy=name or "brute_force", ended=ended, configurations=len(configs))
+    checks(restrictions, list(tune_params))
+    where = _device(run_on, device, profile, bool(simulation_mode), quiet)
+    space = Searchspace(tune_params, restrictions, block_size_names=call.blocks, seed=seed)
+    budget, seconds = _limits(strategy, strategy_options, space)
+    evaluator = Evaluator(
+        call, arguments, where, verification, profile=profile, iterations=iterations, observers=watching, metrics=metrics
+    )
+    named = f"cuda {device}" if where.gpu is not None else profile
+    kept = Cache(cache, kernel_name, problem_size, tune_params, goal.names if goal.several else goal.names[0], named)
+    search = Search(
+        evaluator, list(tune_params), goal, kept, budget=budget, seconds=seconds, at_once=_workers(parallel, evaluator),
+        simulation=bool(simulation_mode), quiet=quiet, verbose=verbose,
+    )  # fmt: skip
+    options = Options(
+        strategy_options=dict(strategy_options or {}), tune_params=dict(tune_params), restrictions=restrictions,
+        objective=goal.names if goal.several else goal.names[0],
+        objective_higher_is_better=goal.higher if goal.several else goal.higher[0],
+        max_fevals=budget, time_limit=seconds, metrics=metrics, verbose=verbose, cache=cache, seed=seed,
+    )  # fmt: skip
+    env = _search(search, Runner(search, space, seed), strategy, strategy_options, options)
     if tolerance is not None:
-        w = workload({k: best[k] for k in keys}, tolerance=tolerance)
-        more = {"device": run_on, "gpu": device} if run_on == "cuda" else {"profile": profile}
-        env["tuned"] = tune(w, progress=not quiet, **{**more, **(tune_options or {})})
-    return results, env
+        env["tuned"] = _precision(evaluator, {k: env["best"][k] for k in tune_params}, tolerance, tune_options, quiet)
+    return search.results, env
+
+
+def _limits(strategy: Any, strategy_options: Mapping[str, Any] | None, space: Searchspace) -> tuple[int, float | None]:
+    """Evaluations and seconds of a search."""
+    if not space.size:
+        raise KerfError("tune_kernel: no configuration satisfies the restrictions")
+    if strategy is None or isinstance(strategy, str):
+        _, budget, seconds, _ = plan(strategy, strategy_options, space.size)
+    else:
+        own = {k: v for k, v in (strategy_options or {}).items() if k in ("max_fevals", "time_limit")}
+        _, budget, seconds, _ = plan(None, own, space.size)
+    return budget, seconds_of_environment() if seconds is None else seconds
+
+
+def _search(
+    search: Search, runner: Runner, strategy: Any, strategy_options: Mapping[str, Any] | None, options: Options
+) -> dict[str, Any]:
+    """Searches; gives the environment."""
+    try:
+        name = _searched(runner, strategy, strategy_options, options)
+    finally:
+        search.close()
+    if not search.results:
+        first = search.failed[0]["reason"] if search.failed else "the time limit was over before"
+        raise KerfError(f"tune_kernel: none of {len(search.failed)} configurations ran; the first: {first}")
+    search.summarise()
+    return {**_environment(search, runner), "strategy": name}
+
+
+def _precision(
+    evaluator: Evaluator, params: dict[str, Any], tolerance: float, tune_options: Mapping[str, Any] | None, quiet: bool
+) -> Any:
+    """Tunes the precision of a configuration."""
+    device = evaluator.device
+    w = evaluator.call.workload(params, evaluator.arguments.of(params), tolerance=tolerance)
+    more: dict[str, Any] = {"profile": evaluator.profile} if device.gpu is None else dict(device.options)
+    return tune(w, progress=not quiet, **{**more, **(tune_options or {})})
+
+
+def run_kernel(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    params: Mapping[str, Any],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    lang: str | None = None,
+    device: int = 0,
+    platform: int = 0,
+    smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None,
+    texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None,
+    compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None,
+    block_size_names: Sequence[str] | None = None,
+    quiet: bool = False,
+    log: Any = None,
+    *,
+    run_on: str | None = None,
+    **unknown: Any,
+) -> list[Any]:
+    """Runs a kernel once as Kernel Tuner's ``run_kernel`` does; gives its arguments as they are afterwards.
+
+    Arrays of numpy are not written to; arrays of other libraries (CuPy, PyTorch, Numba) are.
+    """
+    _refused({"texmem_args": texmem_args, "compiler": compiler, "log": log, "platform": platform, "unknown": unknown})
+    call = KernelCall(
+        kernel_name, kernel_source, problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names,
+        smem_args, cmem_args, defines, compiler_flags(compiler_options), language(lang, kernel_source),
+    )  # fmt: skip
+    call.check_parameters({k: [v] for k, v in params.items()})
+    obstacle = call.obstacle(params)
+    if obstacle is not None:
+        raise KerfError(f"run_kernel: {obstacle}")
+    where = _device(run_on, device, "h200", False, True)
+    wanted = [_arrays.is_array(a) or isinstance(a, Tunable) for a in arguments]
+    own = Arguments(arguments, wanted)
+    args = own.of(params)
+    w = call.workload(params, args, own.files)
+    got = outputs_of(w.run(**where.options), w, args, wanted)
+    out = []
+    for given, result in zip(arguments, got):
+        if result is None:
+            out.append(given)
+        elif isinstance(given, Tunable) or type(given).__module__.split(".")[0] == "numpy":
+            out.append(result)
+        else:
+            _arrays.write_back(given, result)
+            out.append(given)
+    return out
+
+
+def tune_cache(cache_path: str | os.PathLike[str], restrictions: Any = None, **more: Any) -> Any:
+    """Searches among the configurations of a cache file, with its times."""
+    from ._cache import read
+
+    data = read(cache_path)
+    params = {k: data["tune_params"][k] for k in data["tune_params_keys"]}
+    taken = inspect.signature(tune_kernel).parameters
+    given = {"simulation_mode": True, "quiet": True, **{k: v for k, v in more.items() if k in taken}}
+    evaluated = {tuple(e[k] for k in params) for e in data["cache"].values() if all(k in e for k in params)}
+    limits = [*(restrictions if isinstance(restrictions, (list, tuple)) else [restrictions] if restrictions else [])]
+    known = [lambda p: tuple(p[k] for k in params) in evaluated, *limits]
+    return tune_kernel(
+        data["kernel_name"], "", data.get("problem_size", 1), [], params, restrictions=known, cache=cache_path, **given
+    )
