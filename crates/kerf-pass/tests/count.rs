@@ -562,7 +562,10 @@ fn the_largest_number_is_no_value() {
 fn arguments_of_math_calls_have_their_range() {
     let body = |n: usize| {
         let filler: String = (0..n)
-            .map(|k| format!("%f{k} = fadd double %v, {k}.0\n"))
+            .map(|k| match k {
+                0 => "%f0 = fadd double %v, 1.5\n".to_owned(),
+                _ => format!("%f{k} = fadd double %f{}, 1.5\n", k - 1),
+            })
             .collect();
         format!(
             "declare double @__nv_exp(double)
