@@ -316,7 +316,13 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
     let float = d.float();
     let _ = writeln!(text, "{qualifier}{float} {name}({float} x) {{");
     let library = made.library_name();
-    let _ = writeln!(text, "    if (!({})) return {library}(x);", guard(made, &d));
+    let inside = guard(made, &d);
+    // Compilers compute a pure call beside the code, and select, unless the branch is said to be rare.
+    let outside = match language {
+        Cuda => format!("__builtin_expect(!({inside}), 0)"),
+        C => format!("!({inside})"),
+    };
+    let _ = writeln!(text, "    if ({outside}) return {library}(x);");
     for (i, step) in code.steps.iter().enumerate() {
         if matches!(step, CodeStep::Constant(_) | CodeStep::Argument) {
             continue;

@@ -3,6 +3,7 @@ mod addresses;
 mod coarsen;
 mod composite;
 mod count;
+mod golden;
 mod lanes;
 mod library;
 mod lower;

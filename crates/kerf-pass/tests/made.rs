@@ -213,7 +213,7 @@ fn a_site_in_another_format_takes_a_function_of_that_format() {
             "{text}"
         );
         assert!(
-            !text.contains("@__nv_exp(") && !text.contains("__nv_kerf.made"),
+            !text.contains("call double @__nv_exp(") && !text.contains("__nv_kerf.made"),
             "{text}"
         );
     }

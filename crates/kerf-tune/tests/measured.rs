@@ -43,6 +43,9 @@ define ptx_kernel void @k(ptr %x, ptr %a, ptr %b, ptr %c, ptr %d) {
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 "#;
 
+/// Samples of one lap.
+const REPEATS: u32 = 5;
+
 /// Times that repeat to one percent: any lowered operation makes the program a tenth faster, and more of them nothing.
 fn samples(count: u32, lowered: bool, lap: u32) -> Option<Times> {
     let time = if lowered { 0.9e-3 } else { 1e-3 };
@@ -95,7 +98,7 @@ fn request(dir: &Path, resume: bool) -> TuneRequest {
         checks: kerf_exec::cpu::SanitizeOptions::everything(),
         job: Job {
             device: Device::Cuda,
-            repeats: 5,
+            repeats: REPEATS,
             ..Job::plain(dir.join("w.toml"), &tools)
         },
         tolerance: Some(1e-6),
@@ -201,7 +204,7 @@ fn main() {
     assert!((s.value - 1.0 / 0.9).abs() < 0.02, "{s:?}");
     assert!(s.low.is_some_and(|l| l <= s.value) && s.high.is_some_and(|h| h >= s.value));
     // All plans take as long: the finalists were measured several times, and what cannot be told apart is said.
-    let laps = s.timing.as_ref().map_or(0, |t| t.samples / 15);
+    let laps = s.timing.as_ref().map_or(0, |t| t.samples / REPEATS as usize);
     assert!(laps > 1, "{s:?}");
     assert_eq!(first.effort.finals, 5);
     assert!(!first.ties.is_empty());
