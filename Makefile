@@ -8,7 +8,7 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 # shown but do not fail the tests of who has not changed anything.
 RUST := $(shell sed -n 's/^rust-version *= *"\(.*\)".*/\1/p' Cargo.toml)
 comma := ,
-DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings)
+DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings -D clippy::undocumented_unsafe_blocks)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev setup-cuda setup-release demo release test features bench clean

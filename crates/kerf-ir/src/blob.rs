@@ -297,10 +297,8 @@ mod tests {
         assert!(read_kept(b.kept).is_none());
         let other = [0x50, 0xed, 0x55, 0xba, 0, 0, 0, 0u8];
         // SAFETY: eight bytes.
-        assert!(matches!(
-            unsafe { unpack(other.as_ptr()) },
-            Err(BlobError::Foreign)
-        ));
+        let unpacked = unsafe { unpack(other.as_ptr()) };
+        assert!(matches!(unpacked, Err(BlobError::Foreign)));
     }
 
     #[test]

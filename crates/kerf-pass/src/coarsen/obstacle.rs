@@ -50,10 +50,11 @@ fn call_obstacle(i: Value) -> Option<CoarsenObstacle> {
         return None;
     }
     if !name.starts_with("llvm.") {
-        return (!harmless_function(&name)).then(|| match name.as_str() {
-            "vprintf" | "printf" => CoarsenObstacle::Prints(at),
-            _ => CoarsenObstacle::Calls { function: name, at },
-        });
+        return match name.as_str() {
+            n if harmless_function(n) => None,
+            "vprintf" | "printf" => Some(CoarsenObstacle::Prints(at)),
+            _ => Some(CoarsenObstacle::Calls { function: name, at }),
+        };
     }
     let operation = name.strip_prefix("llvm.nvvm.").unwrap_or(&name).to_owned();
     if callee.has_enum_attr("convergent") {
