@@ -59,7 +59,7 @@ impl ArgumentRange {
     }
 
     /// With zero as an end, where one is near.
-    fn from_zero(self) -> ArgumentRange {
+    fn ending_at_zero(self) -> ArgumentRange {
         let size = self.from.abs().max(self.to.abs());
         let ended = |x: f64, inside: bool| match inside && x.abs() < NEAR_ZERO * size {
             true => 0.0,
@@ -78,7 +78,7 @@ impl ArgumentRange {
             to: outward(r.to, true, format),
         };
         let wide = self.widened();
-        let all = [wide.from_zero(), wide, self].map(rounded);
+        let all = [wide.ending_at_zero(), wide, self].map(rounded);
         let mut all: Vec<ArgumentRange> = all.to_vec();
         all.retain(|r| r.from.is_finite() && r.to.is_finite() && r.from < r.to);
         all.dedup();

@@ -204,7 +204,10 @@ fn main() {
     assert!((s.value - 1.0 / 0.9).abs() < 0.02, "{s:?}");
     assert!(s.low.is_some_and(|l| l <= s.value) && s.high.is_some_and(|h| h >= s.value));
     // All plans take as long: the finalists were measured several times, and what cannot be told apart is said.
-    let laps = s.timing.as_ref().map_or(0, |t| t.samples / REPEATS as usize);
+    let laps = s
+        .timing
+        .as_ref()
+        .map_or(0, |t| t.samples / REPEATS as usize);
     assert!(laps > 1, "{s:?}");
     assert_eq!(first.effort.finals, 5);
     assert!(!first.ties.is_empty());

@@ -1,7 +1,7 @@
 //! Bad input: whatever is wrong, the program says what, where and what to do, ends with code 2, prints
 //! no result and leaves nothing half written.
 #[path = "bad_input/harness.rs"]
-mod harness;
+pub mod harness;
 
 #[path = "bad_input/arguments.rs"]
 mod arguments;

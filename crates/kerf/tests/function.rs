@@ -1,7 +1,6 @@
 //! `kerf function`: emitted code on the CPU executor and by a C compiler has the bits of the library's own evaluation.
 #[allow(dead_code)]
-#[path = "simt/harness.rs"]
-mod harness;
+use crate::simt::harness;
 
 use harness::{kerf, run_file};
 use kerf_function::core_fit::EvaluationScheme;

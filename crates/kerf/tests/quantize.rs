@@ -1,7 +1,6 @@
 //! `kerf quantize` as users run it, on images that are drawn.
 #[allow(dead_code)]
-#[path = "bad_input/harness.rs"]
-mod harness;
+use crate::bad_input::harness;
 
 use harness::{Folder, Said, call, with_progress};
 use serde_json::Value;

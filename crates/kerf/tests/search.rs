@@ -1,7 +1,6 @@
 //! `kerf search replay` as users run it.
 #[allow(dead_code)]
-#[path = "bad_input/harness.rs"]
-mod harness;
+use crate::bad_input::harness;
 
 use harness::{Folder, Said, call, kerf};
 use serde_json::{Value, json};

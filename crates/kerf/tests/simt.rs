@@ -23,7 +23,7 @@ mod groups;
 #[path = "simt/halves.rs"]
 mod halves;
 #[path = "simt/harness.rs"]
-mod harness;
+pub mod harness;
 #[path = "simt/lang.rs"]
 mod lang;
 #[path = "simt/math.rs"]

@@ -109,7 +109,7 @@ pub enum PlanError {
         /// The function that it was made for.
         function: String,
         /// What stands against it.
-        why: crate::made_calls::MadeCallError,
+        why: Box<crate::made_calls::MadeCallError>,
     },
     /// A kernel cannot be run in two versions.
     #[error("kernel {kernel} cannot run in two versions: {why}")]

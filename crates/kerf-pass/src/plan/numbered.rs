@@ -168,7 +168,7 @@ impl<'n> NumberedKernel<'n> {
                 let refused = |why: MadeCallError| PlanError::Made {
                     place: place(self.name, s),
                     function: calls.function.function.clone(),
-                    why,
+                    why: Box::new(why),
                 };
                 if self.is_replaced(*id) {
                     return Err(refused(MadeCallError::Rewritten));
