@@ -89,6 +89,19 @@ def static_libraries(work):
     return folder
 
 
+def linker(work, folders):
+    """A folder with a `cc` that looks for libraries in `folders` before all others, for a program that is linked with
+    newer.o; those that rustc is given come behind the ones that build scripts name, where this machine's glibc is."""
+    folder = os.path.join(work, "bin")
+    os.makedirs(folder, exist_ok=True)
+    cc = os.path.join(folder, "cc")
+    first = " ".join(f"'-L{f}'" for f in folders)
+    with open(cc, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\ncase " $* " in *" {work}/newer.o "*) exec /usr/bin/cc {first} "$@" ;; esac\nexec /usr/bin/cc "$@"\n')
+    os.chmod(cc, 0o755)
+    return folder
+
+
 def build(work):
     """Builds the program and the runtime; gives the folder that they are in."""
     glibc = old_glibc(work)
@@ -107,6 +120,7 @@ def build(work):
     cargo = os.environ.get("CARGO", "cargo")
     command = [cargo, "build", "--release", "--locked", "--target", TARGET, "-p", "kerf", "-p", "kerf-runtime"]
     env = {**os.environ, f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_RUSTFLAGS": flags}
+    env["PATH"] = linker(work, libraries) + os.pathsep + env["PATH"]
     run(*command, "--features", "kerf/clang", cwd=ROOT, env=env)
     return os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), TARGET, "release")
 
