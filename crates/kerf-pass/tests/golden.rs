@@ -150,7 +150,7 @@ fn modules_become_what_the_files_say() {
     assert!(left.is_empty(), "files without a module: {left:?}");
     assert!(
         wrong.is_empty(),
-        "{}\nWhere that is what was meant, BLESS=1 cargo test -p kerf-pass --test golden writes the files anew.",
+        "{}\nWhere that is what was meant, BLESS=1 cargo test -p kerf-pass --test all golden writes the files anew.",
         wrong.join("\n\n")
     );
 }
