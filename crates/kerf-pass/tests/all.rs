@@ -5,6 +5,7 @@ mod composite;
 mod count;
 mod golden;
 mod lanes;
+mod libdevice;
 mod library;
 mod lower;
 mod made;

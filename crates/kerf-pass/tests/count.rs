@@ -1,4 +1,5 @@
 //! Counting: exact counts and ranges of small kernels.
+use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, BufferId, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
@@ -8,17 +9,6 @@ use kerf_pass::count::{
     self, CountDevice, CountTable, CountTally, Detail, Direction, MemoryKind, Root, SiteRecord,
     Slope,
 };
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 const HEAD: &str = r#"
 target triple = "nvptx64-nvidia-cuda"

@@ -1,4 +1,5 @@
 //! Math calls by made functions: bits on the CPU executor, what goes with formats and other variants, and what is refused.
+use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_function::core_fit::EvaluationScheme;
@@ -8,17 +9,6 @@ use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
 use kerf_num::made::{ErrorMeasure, MadeFunction, WorkingFormat};
 use kerf_pass::{KernelPlan, MadeCalls, MathVariant, Partition, Plan, SiteFormat};
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 /// `out[i] = function(in[i])`, one thread a number; the call is site 1.
 fn module(function: &str, format: WorkingFormat) -> Module {

@@ -1,5 +1,6 @@
 //! Kernels that are hard to have in two versions, each against the blend of the versions: calls in divergent
 //! code, recursion, warps and blocks whose threads exchange values. What cannot be is refused by name.
+use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish, ptx};
@@ -10,17 +11,6 @@ use kerf_pass::{MathVariant, Plan, Select};
 const BLOCK: u32 = 128;
 const BLOCKS: u32 = 3;
 const N: usize = (BLOCK * BLOCKS) as usize;
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 /// A kernel that gets its value `%x` from `in`, and whose body leaves its result in `%r`.
 fn module(body: &str, more: &str) -> Module {

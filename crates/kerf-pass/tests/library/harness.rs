@@ -1,4 +1,5 @@
 //! Calls of library functions on many arguments at once.
+use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
@@ -50,17 +51,6 @@ impl Word for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-}
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
 }
 
 /// A kernel that calls `function` once a thread on elements of up to three arrays.

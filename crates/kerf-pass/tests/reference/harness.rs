@@ -1,21 +1,11 @@
 //! Calls of reference functions on many arguments at once, and arguments.
+use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
 use kerf_num::Dd;
 use std::fmt::Write;
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 const PAIR: &str = "<2 x double>";
 
