@@ -44,8 +44,8 @@ test: setup-dev ## check the formatting, the lints, the tests, the documentation
 	scripts/tidy.py
 	scripts/records.py --check
 	scripts/prose.py
-	cargo clippy --workspace --all-targets --locked -- $(DENY)
-	cargo test --workspace --locked
+	cargo clippy --workspace --all-targets --locked --features kerf/clang -- $(DENY)
+	cargo test --workspace --locked --features kerf/clang
 	scripts/book.py --check
 	scripts/test-readme.py $(TARGET_DIR)/debug/kerf
 	scripts/test-python.sh

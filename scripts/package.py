@@ -90,6 +90,12 @@ def glibc_of(program):
     return max(versions, default=(2, 17))
 
 
+def runtime_beside(program):
+    """The runtime of the same build: `cargo build` puts it beside the program, `cargo test` among the libraries."""
+    places = [os.path.join(os.path.dirname(program), p) for p in ["libkerfrt.so", "deps/libkerfrt.so"]]
+    return next((p for p in places if os.path.isfile(p)), places[0])
+
+
 def requirements():
     """NVIDIA's wheels that the Python package asks for."""
     import tomllib
@@ -104,7 +110,7 @@ def main():
     a.add_argument("--runtime", help="libkerfrt.so; the one beside KERF by default")
     a.add_argument("--out", default=os.path.join(ROOT, "dist/kerf-x86_64-linux"))
     a = a.parse_args()
-    runtime = a.runtime or os.path.join(os.path.dirname(a.kerf), "libkerfrt.so")
+    runtime = a.runtime or runtime_beside(a.kerf)
     for path in [a.kerf, runtime]:
         if not os.path.isfile(path):
             fail(f"{path} is not there", "cargo build --release -p kerf -p kerf-runtime --features kerf/clang")

@@ -126,13 +126,14 @@ def build(work):
 
 
 def pack(folder, out):
-    """One archive of a folder, the same for the same content."""
+    """One archive of a folder, the same for the same content of the same commit."""
     path = os.path.join(out, os.path.basename(folder) + ".tar.xz")
+    time = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True).stdout
 
     def plain(entry):
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = ""
-        entry.mtime = 0
+        entry.mtime = int(time or 0)
         return entry
 
     with tarfile.open(path, "w:xz", preset=6) as archive:

@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh         for `make demo`
 #   scripts/setup.sh --cuda  only CUDA's headers, libdevice and ptxas, for a program that is installed already
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy and MkDocs, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium, clang's static libraries and, in .kerf/python and .kerf/wheels,
+#                            numpy, MkDocs and what Kerf's wheel asks for, for `make test`
 #   scripts/setup.sh --release   also clang's static libraries, for `make release`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
@@ -351,6 +352,22 @@ setup_python() {
   echo "$want" >"$into/want"
 }
 
+# What Kerf's wheel asks for, to be installed without a network.
+setup_wheels() {
+  local into=.kerf/wheels want
+  want=$(sed -n 's/^  "\(n[a-z0-9-]*[>=<].*\)",$/\1/p' python/pyproject.toml)
+  if [[ $(cat "$into/want" 2>/dev/null) == "$want" ]]; then
+    say "wheels: what Kerf's asks for, in $into"
+    return
+  fi
+  rm -rf "$into"
+  mkdir -p "$into"
+  say "wheels: downloading $(tr '\n' ' ' <<<"$want")into $into"
+  quietly .kerf/python/bin/python -m pip download --disable-pip-version-check --only-binary=:all: --dest "$into" $want || {
+    show_log; die "pip could not download $want" "check the network, then run this again"; }
+  echo "$want" >"$into/want"
+}
+
 # --- clang's static libraries, for the program with clang inside ----------------------------------
 
 setup_release() {
@@ -385,6 +402,7 @@ if [[ $dev == yes ]]; then
   check_rust_dev
   setup_browser
   setup_python
+  setup_wheels
 fi
-if [[ $release == yes ]]; then setup_release; fi
+if [[ $dev == yes || $release == yes ]]; then setup_release; fi
 say "ready"

@@ -410,7 +410,7 @@ impl Build<'_> {
         let macros = compile::nvcc_macros(&self.o.common);
         self.o.common.extend(macros);
         let late = compile::late_macros(&self.o.common).1;
-        let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
+        let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", headers::CUDA_HOST);
         std::fs::write(&before, guarded).map_err(io(&before))?;
         let arch = self.o.arch(&self.tools.arch);
         let o = self.o.clone();

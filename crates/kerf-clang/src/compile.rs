@@ -3,11 +3,14 @@
 //! The flags keep math calls visible (`-nocudalib`, libdevice is linked later), keep every
 //! instruction's line and column, and leave all optimisation to whoever prepares the module.
 mod chevrons;
+mod clang_job;
 pub mod defines;
+mod precompiled;
 pub mod unsupported;
 
 use crate::clang_program::ClangProgram;
 use crate::headers;
+use clang_job::{ClangJob, Prelude};
 use std::path::{Path, PathBuf};
 use unsupported::UnsupportedUse;
 
@@ -157,7 +160,6 @@ pub struct Compiled {
 }
 
 const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
-pub(crate) const CUDA_HOST: &str = include_str!("cuda/host.h");
 
 /// The command line for a source, without input and output.
 pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String]) -> Vec<String> {
@@ -227,8 +229,7 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
 
 /// What a CUDA source may look for that nvcc brings, and clang does not: its macros, and headers of Kerf's own.
 /// A file that `kerf cc` compiles in a program has to compile alone too.
-fn like_nvcc(tools: &Toolchain, dir: &Path, flags: &[String]) -> std::io::Result<Vec<String>> {
-    let headers = headers::write(tools.cache.as_deref(), dir)?;
+fn like_nvcc(headers: &headers::Folders, flags: &[String]) -> Vec<String> {
     let mut all = nvcc_macros(flags);
     for (option, folder) in [
         ("-isystem", &headers.first),
@@ -238,7 +239,7 @@ fn like_nvcc(tools: &Toolchain, dir: &Path, flags: &[String]) -> std::io::Result
         all.extend([option.to_owned(), folder.display().to_string()]);
     }
     all.extend(flags.iter().cloned());
-    Ok(all)
+    all
 }
 
 /// The version of nvcc that the headers are of, and nvcc itself, which programs look at in host and device code;
@@ -320,74 +321,23 @@ pub fn compile(
         tool: "mktemp".into(),
         why,
     })?;
-    let out = dir.path().join("module.bc");
-    let deps = dir.path().join("deps");
-    let (name, text) = match language {
-        Language::OpenCl => ("kerf_builtins.cl", OPENCL_BUILTINS),
-        _ => ("kerf_host.h", CUDA_HOST),
-    };
-    let before = dir.path().join(name);
     let written = |why| CompileError::Tool {
         tool: "write".into(),
         why,
     };
     let (flags, own) = defines::applied(flags, &bytes);
-    let (early, late) = match language {
-        Language::Cuda => {
-            let flags = like_nvcc(tools, dir.path(), &flags).map_err(written)?;
-            late_macros(&flags)
-        }
-        _ => (flags, String::new()),
+    let before = Prelude::write(tools, language, dir.path(), &flags).map_err(written)?;
+    let job = ClangJob {
+        tools,
+        clang,
+        language,
+        cuda,
+        source,
+        prelude: before,
+        dir: dir.path(),
     };
-    std::fs::write(&before, format!("{text}{late}")).map_err(written)?;
-    let clang_on = |overlay: Option<&Path>| {
-        let mut cmd = clang.command();
-        cmd.args(clang_args(language, &cuda, &tools.arch, &[]));
-        if language == Language::Cuda {
-            cmd.args(clang.device_args());
-        }
-        // Before the user's own, which may want the macros.
-        cmd.arg("-include").arg(&before);
-        cmd.args(&early);
-        if let Some(o) = overlay {
-            cmd.arg("-ivfsoverlay").arg(o);
-        }
-        cmd.arg("-MD").arg("-MF").arg(&deps);
-        cmd.arg("-o").arg(&out).arg(source);
-        cmd.output().map_err(|why| CompileError::Tool {
-            tool: clang.path.display().to_string(),
-            why,
-        })
-    };
-    let shown = own.clone().map(|t| vec![(source.to_owned(), t)]);
-    let shown = shown.map(|t| chevrons::overlay(dir.path(), &t));
-    let mut result = clang_on(shown.transpose().map_err(written)?.as_deref())?;
-    if !result.status.success()
-        && language == Language::Cuda
-        && let Some(overlay) =
-            mended_launches(dir.path(), source, own, &result.stderr).map_err(written)?
-    {
-        result = clang_on(Some(&overlay))?;
-    }
-    if !result.status.success() {
-        let messages = String::from_utf8_lossy(&result.stderr).trim().to_owned();
-        return Err(rejected(source, messages));
-    }
-    let bitcode = std::fs::read(&out).map_err(|why| CompileError::Tool {
-        tool: clang.path.display().to_string(),
-        why,
-    })?;
-    // In full: who looks whether they have changed may be in another folder.
-    let depends = parse_depfile(&std::fs::read_to_string(&deps).unwrap_or_default())
-        .into_iter()
-        .filter(|p| !p.starts_with(dir.path()))
-        .map(|p| std::path::absolute(&p).unwrap_or(p))
-        .collect();
-    Ok(Compiled {
-        bitcode,
-        depends,
-        unlifted: Vec::new(),
-    })
+    job.run(own)?;
+    job.compiled()
 }
 
 /// Why clang refused a program: for what Kerf does not support, or for itself.
@@ -412,17 +362,8 @@ pub fn syntax_args(
     source: &Path,
     flags: &[String],
 ) -> std::io::Result<Vec<String>> {
-    let (name, text) = match language {
-        Language::OpenCl => ("kerf_builtins.cl", OPENCL_BUILTINS),
-        _ => ("kerf_host.h", CUDA_HOST),
-    };
     let (flags, own) = defines::applied(flags, &std::fs::read(source).unwrap_or_default());
-    let (early, late) = match language {
-        Language::Cuda => late_macros(&like_nvcc(tools, dir, &flags)?),
-        _ => (flags, String::new()),
-    };
-    let before = dir.join(name);
-    std::fs::write(&before, format!("{text}{late}"))?;
+    let before = Prelude::write(tools, language, dir, &flags)?;
     let cuda = tools.cuda.clone().unwrap_or_default();
     let made = ["-c", "-emit-llvm"];
     let mut args = clang_args(language, &cuda, &tools.arch, &[]);
@@ -430,8 +371,10 @@ pub fn syntax_args(
     if language == Language::Cuda {
         args.extend(tools.clang.iter().flat_map(ClangProgram::device_args));
     }
-    args.extend(["-include".to_owned(), before.display().to_string()]);
-    args.extend(early);
+    for header in std::iter::once(&before.own).chain(&before.macros) {
+        args.extend(["-include".to_owned(), header.display().to_string()]);
+    }
+    args.extend(before.flags);
     if (language == Language::Cuda || own.is_some())
         && let Some(overlay) = mended_launches(dir, source, own, &[])?
     {
@@ -497,46 +440,9 @@ pub(crate) fn mended_launches(
     }
 }
 
-/// File names of a make-style dependency file.
-fn parse_depfile(text: &str) -> Vec<PathBuf> {
-    let body = text
-        .split_once(": ")
-        .map_or("", |(_, b)| b)
-        .replace("\\\n", " ");
-    let mut out = Vec::new();
-    let mut word = String::new();
-    let mut chars = body.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if chars.peek().is_some_and(|n| *n == ' ' || *n == '#') => {
-                word.extend(chars.next());
-            }
-            '$' if chars.peek() == Some(&'$') => {
-                word.extend(chars.next());
-            }
-            c if c.is_whitespace() => {
-                if !word.is_empty() {
-                    out.push(PathBuf::from(std::mem::take(&mut word)));
-                }
-            }
-            c => word.push(c),
-        }
-    }
-    if !word.is_empty() {
-        out.push(PathBuf::from(word));
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn depfile_names_with_spaces_and_continuations() {
-        let d = parse_depfile("m.o: /a/b.cu /x\\ y/c.h \\\n  /d$$e.h\n");
-        assert_eq!(d, ["/a/b.cu", "/x y/c.h", "/d$e.h"].map(PathBuf::from));
-    }
 
     #[test]
     fn macros_come_after_the_headers() {

@@ -1,6 +1,9 @@
 //! Headers that Kerf brings along, for programs that include what is not installed.
 use std::path::{Path, PathBuf};
 
+/// What is included before every CUDA source.
+pub(crate) const CUDA_HOST: &str = include_str!("cuda/host.h");
+
 /// Does nothing: ranges for a profiler.
 const NVTX: &str = include_str!("cuda/nvtx.h");
 
@@ -23,6 +26,8 @@ pub struct Folders {
     pub omp: PathBuf,
     /// What stands before CUDA's own.
     pub first: PathBuf,
+    /// What is included before every CUDA source.
+    pub host: PathBuf,
 }
 
 /// Writes them and gives their folders.
@@ -37,14 +42,16 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
         "cooperative_groups/memcpy_async.h",
     ]
     .map(|n| (n, not_for_nvcc(n)));
-    let content = crate::sha256(format!("{NVTX}{SERIAL_OMP}{groups:?}").as_bytes());
+    let content = crate::sha256(format!("{NVTX}{SERIAL_OMP}{CUDA_HOST}{groups:?}").as_bytes());
     let in_cache = cache.map(|c| c.join(format!("headers-{}", &content[..16])));
     let root = match &in_cache {
         Some(d) if std::fs::create_dir_all(d).is_ok() => d.clone(),
         _ => else_to.join("headers"),
     };
     let (all, omp, first) = (root.join("all"), root.join("omp"), root.join("first"));
+    let host = root.join("kerf_host.h");
     let mut files = vec![
+        (host.clone(), CUDA_HOST),
         (all.join("nvToolsExt.h"), NVTX),
         (all.join("nvToolsExtCuda.h"), NVTX),
         (all.join("nvToolsExtCudaRt.h"), NVTX),
@@ -70,5 +77,10 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
         std::fs::write(&part, text)?;
         std::fs::rename(&part, &path)?;
     }
-    Ok(Folders { all, omp, first })
+    Ok(Folders {
+        all,
+        omp,
+        first,
+        host,
+    })
 }

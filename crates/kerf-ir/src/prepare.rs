@@ -215,6 +215,7 @@ pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlif
     }
     machine.adopt(m);
     m.drop_used();
+    m.drop_unit_lists();
     adopt_functions(m);
     place_local_params(m);
     order_unsigned_atomics(m);

@@ -199,6 +199,15 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
   }
 }
 
+/// Removes from debug info what compile units list and no instruction refers to: enumerations, types, using-declarations.
+void kerf_drop_unit_lists(LLVMModuleRef m) {
+  for (DICompileUnit *unit : unwrap(m)->debug_compile_units()) {
+    unit->replaceEnumTypes(DICompositeTypeArray());
+    unit->replaceRetainedTypes(DITypeArray());
+    unit->replaceImportedEntities(DIImportedEntityArray());
+  }
+}
+
 /// Leaves of debug info what names parameters and arrays of kernels. The rest (lines, inlined functions, what headers
 /// declare) is copied with a module and never freed before its context is.
 void kerf_lighten_debug(LLVMModuleRef m) {
@@ -222,10 +231,8 @@ void kerf_lighten_debug(LLVMModuleRef m) {
       updateLoopMetadataDebugLocations(i, [](Metadata *n) { return isa<DILocation>(n) ? nullptr : n; });
     }
   }
+  kerf_drop_unit_lists(m);
   for (DICompileUnit *unit : module.debug_compile_units()) {
-    unit->replaceEnumTypes(DICompositeTypeArray());
-    unit->replaceRetainedTypes(DITypeArray());
-    unit->replaceImportedEntities(DIImportedEntityArray());
     unit->replaceGlobalVariables(DIGlobalVariableExpressionArray());
     unit->replaceMacros(DIMacroNodeArray());
   }

@@ -314,6 +314,11 @@ impl Module {
     pub fn shape_memory(&self) {
         unsafe { shim::kerf_shape_memory(self.raw) }
     }
+    /// Removes from debug info what a compile unit lists and no instruction refers to (enumerations, types, using-declarations):
+    /// whether headers were parsed or precompiled decides what is listed there.
+    pub fn drop_unit_lists(&self) {
+        unsafe { shim::kerf_drop_unit_lists(self.raw) }
+    }
     /// Removes debug info but for the names and types of kernels' parameters and arrays: what is left is
     /// cheap to copy.
     pub fn lighten_debug(&self) {

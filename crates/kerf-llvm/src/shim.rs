@@ -8,6 +8,7 @@ unsafe extern "C" {
     pub fn kerf_loop_depths(f: LLVMValueRef, depth: *mut c_uint);
     pub fn kerf_variable_place(v: LLVMValueRef) -> *mut c_char;
     pub fn kerf_variable_name(v: LLVMValueRef) -> *mut c_char;
+    pub fn kerf_drop_unit_lists(m: LLVMModuleRef);
     pub fn kerf_lighten_debug(m: LLVMModuleRef);
     pub fn kerf_number_lines(m: LLVMModuleRef);
     pub fn kerf_debug_params(f: LLVMValueRef) -> *mut c_char;

@@ -10,8 +10,6 @@ use kerf_workload::mistakes::Mistakes;
 use kerf_workload::workload::{SizesFor, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Why a bundle could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -95,30 +93,12 @@ fn write_variants(
     w: &Workload,
     all: &[(PathBuf, BTreeMap<String, i64>)],
 ) -> Result<(), BundleError> {
-    let one = |(file, params): &(PathBuf, BTreeMap<String, i64>)| -> Result<(), BundleError> {
-        let p = crate::compile::program(w, tools, params)?;
-        std::fs::write(file, &p.bitcode).map_err(file_error(file))
-    };
-    let next = AtomicUsize::new(0);
-    let failed = Mutex::new(None);
-    let lock = || failed.lock().unwrap_or_else(|e| e.into_inner());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|s| {
-        for _ in 0..cores.min(all.len()) {
-            s.spawn(|| {
-                while let Some(v) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if lock().is_some() {
-                        break;
-                    }
-                    if let Err(e) = one(v) {
-                        lock().get_or_insert(e);
-                    }
-                }
-            });
-        }
-    });
-    let failed = failed.into_inner().unwrap_or_else(|e| e.into_inner());
-    failed.map_or(Ok(()), Err)
+    let params: Vec<BTreeMap<String, i64>> = all.iter().map(|(_, p)| p.clone()).collect();
+    let programs = crate::compile::programs(w, tools, &params);
+    for ((file, _), program) in all.iter().zip(programs) {
+        std::fs::write(file, &program?.bitcode).map_err(file_error(file))?;
+    }
+    Ok(())
 }
 
 /// Packs one workload into `out`; gives the name of the new workload file.

@@ -5,6 +5,7 @@ use kerf_workload::Workload;
 use kerf_workload::macros::{Params, is_compiled};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bitcode of a bundle for some values of macros, beside the one for the file's own.
 fn variant(source: &Path, values: &Params) -> PathBuf {
@@ -29,6 +30,35 @@ pub fn program(w: &Workload, tools: &Toolchain, params: &Params) -> Result<Progr
         }
     };
     kerf_ir::program::load(tools, &source, &w.flags)
+}
+
+/// Programs at several values of launch parameters, in their order, compiled side by side on all cores.
+pub fn programs(
+    w: &Workload,
+    tools: &Toolchain,
+    all: &[Params],
+) -> Vec<Result<Program, CompileError>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(params) = all.get(i) else {
+                return done;
+            };
+            done.push((i, program(w, tools, params)));
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<(usize, Result<Program, CompileError>)> = std::thread::scope(|s| {
+        let workers: Vec<_> = (0..cores.min(all.len())).map(|_| s.spawn(work)).collect();
+        let ended = workers.into_iter().map(|w| w.join());
+        ended
+            .flat_map(|r| r.unwrap_or_else(|p| std::panic::resume_unwind(p)))
+            .collect()
+    });
+    done.sort_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, p)| p).collect()
 }
 
 /// Says of names that a source does not know, and that are launch parameters, how it can.

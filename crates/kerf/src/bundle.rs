@@ -3,6 +3,7 @@ use crate::fail::Failure;
 use crate::guard;
 use crate::output::say;
 use crate::progress::Work;
+use crate::toolchain;
 use kerf_clang::compile::Toolchain;
 use kerf_run::bundle::pack;
 use std::path::{Path, PathBuf};
@@ -88,9 +89,8 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
     }
     check_names(workloads)?;
     let dir = tempfile::tempdir_in(base).map_err(|e| refused(out, &e))?;
-    let lib = tools.libdevice.as_ref().ok_or_else(|| {
-        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
-    })?;
+    let lib = (tools.libdevice.as_ref())
+        .ok_or_else(|| toolchain::no_libdevice("set KERF_LIBDEVICE to it"))?;
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let copy = |from: &Path, name: &str| {
         std::fs::copy(from, dir.path().join(name)).map_err(|e| {

@@ -1,5 +1,6 @@
 //! `kerf doctor`: each part, found or missing, with the command that mends it.
 use crate::fail::Failure;
+use crate::installation;
 use crate::output::{Format, Style, say};
 use crate::toolchain::{find_tool, is_known_libdevice, version_of, version_of_clang};
 use kerf_clang::clang_program::ClangProgram;
@@ -38,7 +39,7 @@ fn libdevice_detail(path: &std::path::Path) -> String {
 }
 
 fn parts(tools: &Toolchain) -> Vec<Part> {
-    let setup = "scripts/setup.sh (or make setup)";
+    let setup = installation::cuda_remedy();
     let path = |p: Option<&std::path::PathBuf>| p.map(|p| p.display().to_string());
     let mut out = Vec::new();
     let mut put = |name, required, detail: Option<String>, for_what, mend| {

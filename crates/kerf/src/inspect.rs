@@ -414,10 +414,7 @@ fn emit(
     }
     let lib = match &tools.libdevice {
         Some(p) => std::fs::read(p).map_err(|e| Failure::new(format!("{}: {e}", p.display())))?,
-        None => {
-            return Err(Failure::new("libdevice.10.bc was not found")
-                .help("run scripts/setup.sh (make setup)"));
-        }
+        None => return Err(crate::toolchain::no_libdevice("set KERF_LIBDEVICE to it")),
     };
     let fail = |e: kerf_llvm::LlvmError| Failure::new(e.to_string());
     kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default())

@@ -45,6 +45,16 @@ pub fn embedded_clang() -> Option<ClangProgram> {
     })
 }
 
+/// How CUDA's headers, libdevice and ptxas are had where this program is installed.
+pub fn cuda_remedy() -> &'static str {
+    match embedded_clang() {
+        Some(_) => {
+            "pip install --force-reinstall kerf-gpu, or for the archive what its README.txt says; both bring NVIDIA's wheels"
+        }
+        None => "scripts/setup.sh (or make setup)",
+    }
+}
+
 /// Is this program called as clang? Then it is, and this gives the exit code.
 #[cfg(feature = "clang")]
 pub fn as_clang() -> Option<i32> {

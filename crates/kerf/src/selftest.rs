@@ -6,6 +6,7 @@ use crate::files;
 use crate::output::{Format, Style, note, say};
 use crate::parse::{parse_count, parse_seed};
 use crate::progress::{self, Work};
+use crate::toolchain;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::ExecError;
 use kerf_exec::Executor;
@@ -339,9 +340,8 @@ fn compare_all(
 
 /// Compares: 0 if every kernel without modelled operations agrees, 1 otherwise.
 fn run(tools: &Toolchain, a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
-    let lib = tools.libdevice.as_ref().ok_or_else(|| {
-        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
-    })?;
+    let lib = (tools.libdevice.as_ref())
+        .ok_or_else(|| toolchain::no_libdevice("set KERF_LIBDEVICE to it"))?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
     let against = a.against.as_ref();
     let comparison = Comparison {

@@ -232,10 +232,7 @@ fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         (_, true) => Vec::new(),
         (Some(path), false) => std::fs::read(path)
             .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?,
-        (None, false) => {
-            return Err(Failure::new("libdevice.10.bc was not found")
-                .help("run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to it"));
-        }
+        (None, false) => return Err(toolchain::no_libdevice("set KERF_LIBDEVICE to it")),
     };
     let setup = Setup {
         device,

@@ -1,4 +1,5 @@
 //! Finding clang, the CUDA parts and the cache by the environment.
+use crate::fail::Failure;
 use crate::{installation, nvidia_wheels};
 use kerf_clang::clang_program::ClangProgram;
 use kerf_clang::compile::Toolchain;
@@ -151,6 +152,12 @@ pub fn discover(arch: &str) -> Toolchain {
         cache: cache(),
         purpose: kerf_clang::compile::Purpose::default(),
     }
+}
+
+/// Nothing can be done without libdevice. `else_do` is another remedy.
+pub fn no_libdevice(else_do: &str) -> Failure {
+    let remedy = installation::cuda_remedy();
+    Failure::new("libdevice.10.bc was not found").help(format!("{remedy}, or {else_do}"))
 }
 
 /// What predictions from machine code need, where there is an assembler whose code can be read for the device.

@@ -149,6 +149,48 @@ fn what_was_compiled_from_another_folder_is_not_taken_for_this() {
 }
 
 #[test]
+fn precompiled_headers_change_no_module() {
+    let source = "#include <cmath>
+         #include <cooperative_groups.h>
+         enum class Kind { Sum, Product };
+         __global__ void f(const double *x, double *y, Kind k) {
+           auto g = cooperative_groups::this_thread_block();
+           double v = std::exp(x[g.thread_rank()]) + max(N, 2);
+           y[g.thread_rank()] = k == Kind::Sum ? v + x[0] : v * hypot(x[0], v);
+         }";
+    let p = Program::new(source, "");
+    let dir = tempfile::tempdir().expect("a folder");
+    let cache = dir.path().join("cache");
+    let ir = |cached: bool, n: &str| {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
+        c.args(["inspect", &p.path("p.cu"), "--emit", "ir", "--", n]);
+        match cached {
+            true => c.env("KERF_CACHE", &cache),
+            false => c.env("KERF_NO_CACHE", "1"),
+        };
+        let o = c.output().expect("the program should start");
+        assert!(o.status.success(), "{}", text(&o));
+        text(&o)
+    };
+    let headers = || -> Vec<std::path::PathBuf> {
+        let all = std::fs::read_dir(cache.join("precompiled")).expect("a folder");
+        all.map(|e| e.expect("an entry").path())
+            .filter(|p| p.extension().is_some_and(|e| e == "pch"))
+            .collect()
+    };
+    assert_eq!(ir(false, "-DN=4"), ir(true, "-DN=4"));
+    let made = headers();
+    assert_eq!(made.len(), 1);
+    // A macro of the source is not one of the headers'.
+    assert_ne!(ir(true, "-DN=5"), ir(true, "-DN=4"));
+    assert_eq!(headers(), made);
+    // What clang refuses costs time and is forgotten.
+    std::fs::write(&made[0], "damaged").expect("writes");
+    assert!(ir(true, "-DN=6").contains("6.0"));
+    assert_eq!(headers().len(), 0);
+}
+
+#[test]
 fn a_matrix_is_a_buffer_of_its_elements() {
     let p = Program::new(
         "__global__ void rows(double a[][40], const double (*b)[20][20], int n) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const LIBDEVICE_HELP: &str =
-    "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
+    "`kerf doctor` says how it is installed; or set KERF_LIBDEVICE to libdevice.10.bc";
 
 /// libdevice, and the part of it that was needed so far.
 struct Library {

@@ -16,7 +16,7 @@ pub fn tools() -> Toolchain {
         libdevice: Some(cuda.join("nvvm/libdevice/libdevice.10.bc")),
         cuda: Some(cuda),
         arch: "sm_90".into(),
-        cache: None,
+        cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("kerf-run-cache")),
         purpose: Purpose::Tuning,
     }
 }

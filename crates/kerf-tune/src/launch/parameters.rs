@@ -75,8 +75,8 @@ impl NoVariant {
     }
 }
 
-/// Makes the program for some values of the macros.
-pub type Compile<'c> = dyn Fn(&LaunchParams) -> Result<MacroVariant, NoVariant> + 'c;
+/// Makes the programs for some values of the macros, in their order.
+pub type Compile<'c> = dyn Fn(&[LaunchParams]) -> Vec<Result<MacroVariant, NoVariant>> + 'c;
 
 /// Programs by values of the macros; why there is none.
 type Programs = BTreeMap<LaunchParams, Result<MacroVariant, NoVariant>>;
@@ -86,10 +86,9 @@ fn programs(points: &[LaunchParams], macros: &Macros, compile: &Compile) -> Opti
     let values: BTreeSet<LaunchParams> = points.iter().map(|p| macros.values(p)).collect();
     let few = values.len() <= COMPILED;
     few.then(|| {
-        values
-            .into_iter()
-            .map(|v| (v.clone(), compile(&v)))
-            .collect()
+        let values: Vec<LaunchParams> = values.into_iter().collect();
+        let made = compile(&values);
+        values.into_iter().zip(made).collect()
     })
 }
 

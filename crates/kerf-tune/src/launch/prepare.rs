@@ -216,12 +216,18 @@ fn compiled(
     let own = subject.program.module();
     let own = own.map_err(|e| refused(e.to_string()))?;
     let tools = request.job.toolchain();
-    let compile = |p: &LaunchParams| -> Result<MacroVariant, NoVariant> {
-        let module = kerf_run::compile::program(w, &tools, p).and_then(|p| p.module())?;
-        Ok(MacroVariant {
-            registers: model.registers(&module),
-            module,
-        })
+    let compile = |all: &[LaunchParams]| -> Vec<Result<MacroVariant, NoVariant>> {
+        let programs = kerf_run::compile::programs(w, &tools, all);
+        let variants = programs
+            .into_iter()
+            .map(|p| -> Result<MacroVariant, NoVariant> {
+                let module = p.and_then(|p| p.module())?;
+                Ok(MacroVariant {
+                    registers: model.registers(&module),
+                    module,
+                })
+            });
+        variants.collect()
     };
     let p = Parameters::add(w, &own, &machine, &compile, groups)?;
     Ok(LaunchChoice::from_parameters(w, &own, p))

@@ -192,10 +192,8 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
         }
     }
     let tools = toolchain::discover(&format!("sm_{capability}"));
-    let lib = tools.libdevice.as_ref().ok_or_else(|| {
-        Failure::new("libdevice.10.bc was not found")
-            .help("run scripts/setup.sh (make setup), or use a bundle, which brings it along")
-    })?;
+    let lib = (tools.libdevice.as_ref())
+        .ok_or_else(|| toolchain::no_libdevice("use a bundle, which brings it along"))?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
     let disassembler = ["cuobjdump", "nvdisasm"]
         .iter()

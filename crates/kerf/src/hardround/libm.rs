@@ -176,10 +176,8 @@ fn functions(a: &Args, list: Option<&List>) -> Result<Vec<ElementaryFunction>, F
 
 fn library(arch: &str) -> Result<Vec<u8>, Failure> {
     let tools = toolchain::discover(arch);
-    let path = tools.libdevice.ok_or_else(|| {
-        Failure::new("libdevice.10.bc was not found")
-            .help("run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to it")
-    })?;
+    let path =
+        (tools.libdevice).ok_or_else(|| toolchain::no_libdevice("set KERF_LIBDEVICE to it"))?;
     std::fs::read(&path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))
 }
 
