@@ -27,6 +27,9 @@ OTHER_MACHINES = [
 # Debian packages whose static libraries are in the program.
 LINKED = ["llvm-22-dev", "libclang-22-dev", "libpolly-22-dev", "libzstd-dev", "zlib1g-dev"]
 
+# The oldest glibc that a release was tried on (bench/install.sh, Debian 11).
+OLDEST_TRIED = (2, 31)
+
 README = """Kerf for x86-64 Linux with glibc {glibc} or later.
 
   bin/kerf doctor      what is here, and what is missing
@@ -130,7 +133,7 @@ def main():
         if os.path.isfile(notice):
             shutil.copyfile(notice, os.path.join(licenses, package))
     shutil.copyfile(os.path.join(ROOT, "LICENSE-MIT"), os.path.join(licenses, "kerf"))
-    newest = max(glibc_of(program), glibc_of(library))
+    newest = max(OLDEST_TRIED, glibc_of(program), glibc_of(library))
     quoted = " ".join(f"'{r}'" for r in requirements())
     with open(os.path.join(a.out, "README.txt"), "w", encoding="utf-8") as f:
         f.write(README.format(glibc=".".join(map(str, newest)), requirements=quoted))
