@@ -31,7 +31,7 @@ set -euo pipefail
 cd /try
 echo "\$ cat /etc/os-release; ldd --version; python3 --version; pip --version"
 grep PRETTY_NAME /etc/os-release
-ldd --version | head -1
+ldd --version | sed -n 1p
 python3 --version
 pip --version
 for tool in clang clang-22 gcc g++ ld nvcc ptxas; do

@@ -10,7 +10,7 @@ use crate::walk;
 use serde::{Deserialize, Serialize};
 
 /// Largest piece that is described by one polynomial.
-pub const LARGEST: u64 = 1 << 36;
+pub const LARGEST: u64 = 1 << 40;
 /// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
 const SMALL: u64 = 48;
 
@@ -227,6 +227,13 @@ fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &m
     divide(q, &grid.part(at, grid.end), engine, found);
 }
 
+/// Whether values change so slowly that one which comes near an integer stays there for more arguments than are listed:
+/// next to zero, where asin x is x and then is not. In halves, all but a few arguments are all hard, or none is.
+fn enters_slowly(q: &Query, grid: &BinadeGrid, poly: &Poly) -> bool {
+    let hard = grid.len() as f64 * 2.0 * q.eps() / poly.spread();
+    grid.len() > LISTED && hard > LISTED as f64
+}
+
 fn polynomial(
     q: &Query,
     grid: &BinadeGrid,
@@ -241,6 +248,11 @@ fn polynomial(
         }
         Some(true) => return found.piece(grid, PieceMethod::AllHard, Some(poly)),
         Some(false) => return found.piece(grid, PieceMethod::NoneHard, Some(poly)),
+        None if enters_slowly(q, grid, poly) => {
+            let at = grid.round_middle();
+            divide(q, &grid.part(grid.first, at), engine, found);
+            return divide(q, &grid.part(at, grid.end), engine, found);
+        }
         None => {}
     }
     let mut candidates = Vec::new();

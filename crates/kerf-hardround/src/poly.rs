@@ -344,9 +344,8 @@ impl Poly {
         shift(&self.c, at.wrapping_sub(self.middle) as i64)
     }
 
-    /// Bounds of F modulo 1 over the block, as a distance from the value in the middle: if the whole block
-    /// stays within `eps` of integers, or stays away from them, no search is needed.
-    pub fn uniform(&self, eps: f64) -> Option<bool> {
+    /// How far values are from the one in the middle at most, modulo 1.
+    pub fn spread(&self) -> f64 {
         let mut spread = self.error;
         let mut power = 1.0;
         for d in 1..=DEGREE {
@@ -354,7 +353,12 @@ impl Poly {
             // Coefficients count modulo 1, to 128 bits; or as they are.
             spread += self.c[d].distance().min(self.size[d]) * power;
         }
-        within(self.c[0].distance(), spread, eps)
+        spread
+    }
+    /// Bounds of F modulo 1 over the block, as a distance from the value in the middle: if the whole block
+    /// stays within `eps` of integers, or stays away from them, no search is needed.
+    pub fn uniform(&self, eps: f64) -> Option<bool> {
+        within(self.c[0].distance(), self.spread(), eps)
     }
 }
 

@@ -27,9 +27,9 @@ const ALIKE: f64 = 2.0;
 /// exact values and change their binades; and the ends.
 const PLACES: [f64; 6] = [0.0, 11.3, 23.7, 38.9, 52.1, 64.0];
 /// Windows around a place, in bits of their length, in which a polynomial is looked for.
-const WINDOWS: [u32; 8] = [36, 32, 28, 24, 20, 16, 12, 8];
+const WINDOWS: [u32; 9] = [40, 36, 32, 28, 24, 20, 16, 12, 8];
 /// Larger windows in which all arguments may be alike.
-const UNIFORM_WINDOWS: [u32; 3] = [50, 45, 40];
+const UNIFORM_WINDOWS: [u32; 2] = [50, 45];
 
 /// A part of a binade that is divided into equal units.
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +116,7 @@ fn divide(q: &Query, grid: &BinadeGrid, out: &mut Vec<PlannedPart>) {
 
 /// Arguments of a unit where one takes so long: a power of two.
 fn unit(each_s: f64) -> u64 {
-    let most = (UNIT_S / each_s).clamp(LEAST as f64, LARGEST as f64) as u64;
+    let most = (UNIT_S / each_s).clamp(LEAST as f64, WHOLE as f64) as u64;
     1 << (63 - most.leading_zeros())
 }
 

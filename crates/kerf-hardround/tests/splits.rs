@@ -6,7 +6,7 @@ use common::{Random, functions, listed};
 use kerf_hardround::confirm::value;
 use kerf_hardround::format::{BINARY64, BinadeGrid, hex, parse};
 use kerf_hardround::function::ElementaryFunction::{self, *};
-use kerf_hardround::leaf::{Query, search};
+use kerf_hardround::leaf::{PieceMethod, Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
 
@@ -279,5 +279,33 @@ fn every_function_has_a_plan() {
         let units = Units::new(&q, from, to).unwrap();
         let hours = units.cost().total() / 3600.0;
         assert!(hours < 500.0, "{}: {hours}", f.name());
+    }
+}
+
+/// Next to zero all values are hard, then none is: the place in between is found in one binade of 2^52 arguments, and the
+/// hard ones before it are not listed one by one.
+#[test]
+fn the_end_of_a_uniform_region_is_found() {
+    for (f, from) in [(Asin, -47), (Tanh, -47), (Atan, -47)] {
+        let q = query(f, 42);
+        let grid = BinadeGrid {
+            negative: false,
+            exponent: from - 52,
+            first: 1 << 52,
+            end: 1 << 53,
+        };
+        let found = search(&q, &grid, &mut Scratch::default());
+        let is = |m: &PieceMethod| found.pieces.iter().any(|p| &p.method == m);
+        assert!(is(&PieceMethod::AllHard) && is(&PieceMethod::NoneHard));
+        // Bounds have a slack of 1e-11, which is 3e4 arguments here.
+        assert!(found.counts.evaluated < 50_000, "{:?}", found.counts);
+        // Every argument up to the last of the list is hard, none after it.
+        let last = found.cases.last().map(|c| c.x).unwrap();
+        let k = |x: f64| value(f, BINARY64, &rug::Float::with_val(64, x)).unwrap().k;
+        assert!(
+            k(last) >= Some(42) && k(last.next_up()) < Some(42),
+            "{} {last:e}",
+            f.name()
+        );
     }
 }
