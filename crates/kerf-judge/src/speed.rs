@@ -50,6 +50,10 @@ pub struct Speed {
     pub samples: usize,
 }
 
+/// Seconds below which measured times are mostly launches: some five times what an empty kernel takes on an H200. They say
+/// nothing about sizes that fill a GPU.
+pub const SHORT_S: f64 = 20e-6;
+
 /// Whether a candidate is faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,6 +64,8 @@ pub enum Pace {
     Slower,
     /// It holds 1.
     Unclear,
+    /// Both programs take less than [`SHORT_S`]: mostly launches, at a size that does not fill the GPU.
+    TooShort,
     /// Predicted to be faster.
     PredictedFaster,
     /// Predicted to be no faster.
@@ -74,7 +80,9 @@ impl Pace {
         let Some(s) = speed else {
             return Pace::Unknown;
         };
+        let short = s.original_s.max(s.candidate_s) < SHORT_S;
         match (s.kind, s.low, s.high) {
+            (SpeedKind::Measured, ..) if short => Pace::TooShort,
             (SpeedKind::Measured, Some(low), _) if low > 1.0 => Pace::Faster,
             (SpeedKind::Measured, _, Some(high)) if high < 1.0 => Pace::Slower,
             (SpeedKind::Measured, _, _) => Pace::Unclear,
@@ -88,7 +96,9 @@ impl Pace {
         match self {
             Pace::Slower => true,
             Pace::Faster | Pace::PredictedFaster => false,
-            Pace::Unclear | Pace::PredictedSlower | Pace::Unknown => must_be_faster,
+            Pace::Unclear | Pace::TooShort | Pace::PredictedSlower | Pace::Unknown => {
+                must_be_faster
+            }
         }
     }
 }
@@ -248,6 +258,11 @@ mod tests {
         assert_eq!(measured(1.01, 1.2), Pace::Faster);
         assert_eq!(measured(0.9, 0.99), Pace::Slower);
         assert_eq!(measured(0.9, 1.1), Pace::Unclear);
+        let mut short = speed(SpeedKind::Measured, 0.8, Some((0.7, 0.9)));
+        (short.original_s, short.candidate_s) = (4e-6, 5e-6);
+        assert_eq!(Pace::from_speed(Some(&short)), Pace::TooShort);
+        short.candidate_s = 5e-5;
+        assert_eq!(Pace::from_speed(Some(&short)), Pace::Slower);
         let predicted = |x| Pace::from_speed(Some(&speed(SpeedKind::Predicted, x, None)));
         assert_eq!(predicted(1.5), Pace::PredictedFaster);
         assert_eq!(predicted(1.0), Pace::PredictedSlower);
@@ -256,6 +271,7 @@ mod tests {
             (Pace::Faster, false, false),
             (Pace::Slower, true, true),
             (Pace::Unclear, false, true),
+            (Pace::TooShort, false, true),
             (Pace::PredictedFaster, false, false),
             (Pace::PredictedSlower, false, true),
             (Pace::Unknown, false, true),

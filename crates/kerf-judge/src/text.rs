@@ -51,6 +51,7 @@ pub fn headline(v: &CandidateVerdict) -> String {
         Pace::Faster => "faster",
         Pace::Slower => "slower",
         Pace::Unclear => "as fast, within the interval",
+        Pace::TooShort => "too short to compare times: a larger size fills the GPU (--size)",
         Pace::PredictedFaster => "predicted to be faster",
         Pace::PredictedSlower => "not predicted to be faster",
         Pace::Unknown => "without times",

@@ -73,6 +73,15 @@ impl Summary {
         let all = all.map(|((_, what), n)| (what, n));
         all.filter(|(_, n)| *n > 0).collect()
     }
+    /// Arguments of which it is not proven without a search that all are hard or none is.
+    fn searched(&self) -> u64 {
+        let trivial: u64 = self.done.trivial.iter().sum();
+        self.arguments().saturating_sub(trivial)
+    }
+    /// Cases that chance would give among those.
+    fn expected(&self) -> f64 {
+        expected(u128::from(self.searched()), self.query.bits)
+    }
     fn exact(&self) -> (u64, Vec<&String>) {
         let n = self.done.exact + u64::from(self.zero_exact);
         (n, self.done.exact_first.values().flatten().collect())
@@ -139,11 +148,15 @@ pub fn human(s: &Summary, style: Style) -> String {
     if !cases.is_empty() {
         out += &t.render(style);
     }
-    let n = s.arguments();
+    let (n, searched) = (s.arguments(), s.searched());
+    let among = match searched < n {
+        true => format!(" among the {searched} that were searched"),
+        false => String::new(),
+    };
     out += &format!(
-        "{} cases among {n} arguments; chance would give {:.1}\n",
+        "{} cases among {n} arguments; chance would give {:.1}{among}\n",
         cases.len(),
-        expected(u128::from(n), s.query.bits)
+        s.expected()
     );
     let (exact, first) = s.exact();
     if exact > 0 {
@@ -201,7 +214,7 @@ pub fn json(s: &Summary) -> serde_json::Value {
         "bits": s.query.bits,
         "device": s.device,
         "arguments": s.arguments(),
-        "expected": expected(u128::from(s.arguments()), s.query.bits),
+        "expected": s.expected(),
         "seconds": s.seconds,
         "counts": s.done.counts,
         "exact": exact,

@@ -464,25 +464,40 @@ fn reconvergence_fractions(
     out
 }
 
-/// Does a made function branch to the library's here, for arguments outside of its range?
-fn is_library_path(
+/// Blocks of the library's function to which a made function branches at the end of a block, for arguments outside of its range:
+/// the side that has nothing but the function's own instructions, up to where the sides meet; of two such sides the longer one,
+/// since a made function is the shorter.
+fn library_path(
     code: &[Instruction],
     flow: &FlowGraph,
     program: &SourceProgram,
-    b: usize,
-) -> bool {
-    let Some(d) = flow.immediate_dominator.get(&b).filter(|d| **d != b) else {
-        return false;
+    branching: usize,
+) -> Vec<usize> {
+    let line = code[flow.blocks[branching].clone()].last().map(|i| i.line);
+    let line = line.filter(|l| program.operation(*l) == Operation::MadeCall);
+    let (Some(line), [_, _]) = (line, &flow.successors[branching][..]) else {
+        return Vec::new();
     };
-    let branch = code[flow.blocks[*d].clone()].last().map(|i| i.line);
-    let Some(line) = branch.filter(|l| program.operation(*l) == Operation::MadeCall) else {
-        return false;
+    let entered_once = |b: usize| {
+        let all = flow.order.iter();
+        all.filter(|o| flow.successors[**o].contains(&b)).count() == 1
     };
-    let predecessors = flow.order.iter();
-    let predecessors = predecessors.filter(|o| flow.successors[**o].contains(&b));
-    flow.successors[*d].len() == 2
-        && predecessors.count() == 1
-        && code[flow.blocks[b].clone()].iter().all(|i| i.line == line)
+    let side = |b: &usize| -> Vec<usize> {
+        let all = flow.order.iter().copied();
+        all.filter(|o| flow.dominates(*b, *o)).collect()
+    };
+    let instructions = |side: &[usize]| -> usize {
+        let all = side.iter();
+        all.map(|b| flow.blocks[*b].len()).sum()
+    };
+    let own = |b: &usize| {
+        let mut all = code[flow.blocks[*b].clone()].iter();
+        all.all(|i| i.line == line)
+    };
+    let sides = flow.successors[branching].iter();
+    let sides = sides.filter(|b| **b != branching && entered_once(**b));
+    let sides = sides.map(side).filter(|s| s.iter().all(own));
+    sides.max_by_key(|s| instructions(s)).unwrap_or_default()
 }
 
 /// Blocks of slow paths: those that call a subroutine, those that a function of libdevice branches around, and loops within one
@@ -519,9 +534,7 @@ fn slow_path_blocks(
         }
     }
     for b in &flow.order {
-        if is_library_path(code, flow, program, *b) {
-            out.extend(flow.order.iter().filter(|o| flow.dominates(*b, **o)));
-        }
+        out.extend(library_path(code, flow, program, *b));
     }
     for (header, body) in &flow.loops {
         let all: BTreeSet<usize> = body.iter().flat_map(|b| lines(*b)).collect();

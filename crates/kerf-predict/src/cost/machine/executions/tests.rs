@@ -261,3 +261,63 @@ fn the_librarys_side_of_a_made_function_is_not_executed() {
         assert_eq!((of(3), of(6)), (library, library), "{operation:?}");
     }
 }
+
+/// A loop with a made function of line 2, after whose branch the assembler made two copies of the rest: the block after the
+/// branch has nothing but instructions of the function, and leads on to the loop's other operations.
+#[test]
+fn the_rest_of_a_loop_is_not_the_librarys_side() {
+    let code = [
+        one(Kind::Other, 1, true, None),
+        one(Kind::Branch, 2, false, Some(7)),
+        one(Kind::F64, 2, true, None),
+        one(Kind::Branch, 2, false, Some(6)),
+        one(Kind::F64, 3, true, None),
+        one(Kind::Branch, 4, false, Some(1)),
+        one(Kind::Exit, 5, true, None),
+        // Outside of the range.
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 3, true, None),
+        one(Kind::Branch, 4, true, Some(1)),
+    ];
+    let operations = [
+        Operation::Other,
+        Operation::MadeCall,
+        Operation::Arithmetic,
+        Operation::Other,
+        Operation::Other,
+    ];
+    let sources = [
+        source(1, 1, 10.0, false),
+        source(2, 3, 160.0, true),
+        source(5, 1, 10.0, false),
+    ];
+    let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+    let of = |k: usize| out.block_executions[of_block(k)];
+    assert!(of(2) > 0.0 && of(4) > 0.0, "{} {}", of(2), of(4));
+}
+
+/// Both sides of a made function's branch have its instructions alone: the longer one is the library's.
+#[test]
+fn of_two_sides_the_longer_is_the_librarys() {
+    let code = [
+        one(Kind::F64, 1, true, None),
+        one(Kind::Branch, 2, false, Some(4)),
+        one(Kind::F64, 2, true, None),
+        one(Kind::Branch, 2, true, Some(7)),
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 2, true, None),
+        one(Kind::F64, 3, true, None),
+        one(Kind::Exit, 4, true, None),
+    ];
+    let operations = [
+        Operation::Arithmetic,
+        Operation::MadeCall,
+        Operation::Arithmetic,
+        Operation::Other,
+    ];
+    let sources = [source(1, 4, 10.0, false)];
+    let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+    let of = |k: usize| out.block_executions[of_block(k)];
+    assert_eq!((of(2), of(4), of(7)), (10.0, 0.0, 10.0));
+}
