@@ -133,12 +133,13 @@ impl Core {
         (0..self.pieces()).map(problem).collect()
     }
 
-    /// Coefficients of a degree, rounded to the format; none where the exchange fails.
+    /// Coefficients of a degree, rounded to the format; none where the exchange fails, or gives what is no number.
     pub(crate) fn fit(&self, problems: &[FitProblem], degree: usize) -> Option<PieceCoefficients> {
         let one = |p: &FitProblem| {
             let c = p.minimax(degree)?.coefficients;
             let points = p.weighted_points(3 * (degree + 1));
-            Some(nearest_plane(&c, &points, |x| self.format.round(x)))
+            let rounded = nearest_plane(&c, &points, |x| self.format.round(x));
+            rounded.iter().all(|c| self.format.has(*c)).then_some(rounded)
         };
         problems.iter().map(one).collect()
     }
