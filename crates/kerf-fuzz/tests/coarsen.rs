@@ -1,4 +1,4 @@
-//! Random kernels whose threads do the work of several: the bits of the kernels as they are.
+//! Random kernels whose threads do the work of several, and whose loops are unrolled otherwise: the bits of the kernels as they are.
 use crate::common;
 
 use common::libdevice;
@@ -7,7 +7,8 @@ use kerf_fuzz::identity;
 use kerf_fuzz::random_kernel;
 use kerf_llvm::Module;
 use kerf_pass::coarsen::{CoarseAxis, FACTORS, coarsen};
-use kerf_pass::{Coarsening, Plan};
+use kerf_pass::code_shape::unmarked_latches;
+use kerf_pass::{CodeShape, Coarsening, Plan};
 
 const KERNELS: usize = 4;
 
@@ -25,9 +26,17 @@ fn choice(seed: u64, index: usize) -> Coarsening {
     }
 }
 
-/// The plan that coarsens every kernel of a seed that can be, and how many it does.
+/// Copies of loops' bodies, by kernel.
+fn shape(seed: u64, index: usize) -> CodeShape {
+    CodeShape {
+        registers: None,
+        unroll: Some([1, 2, 3, 8][(seed as usize + index) % 4]),
+    }
+}
+
+/// The plan that lays out every kernel of a seed in another way, as far as it can be, and how many it coarsens.
 fn plan(m: &Module, seed: u64) -> (Plan, usize) {
-    let mut plan = Plan::default();
+    let (mut plan, mut coarsened) = (Plan::default(), 0);
     let random = random_kernel::module(seed, KERNELS);
     for (index, k) in random.kernels.iter().enumerate() {
         let c = choice(seed, index);
@@ -35,9 +44,14 @@ fn plan(m: &Module, seed: u64) -> (Plan, usize) {
         let f = copy.function(&k.name).expect("a kernel");
         if c.launch(k.block).is_ok() && coarsen(&copy, f, &c).is_ok() {
             plan.kernels.entry(k.name.clone()).or_default().coarsen = Some(c);
+            coarsened += 1;
+        }
+        let f = m.function(&k.name).expect("a kernel");
+        if !unmarked_latches(f).is_empty() {
+            let shape = shape(seed, index);
+            plan.kernels.entry(k.name.clone()).or_default().code = Some(shape);
         }
     }
-    let coarsened = plan.kernels.len();
     (plan, coarsened)
 }
 
@@ -47,27 +61,29 @@ fn compare(seeds: std::ops::Range<u64>) -> usize {
     let mut compared = 0;
     for seed in seeds {
         let own = identity::prepare(seed, KERNELS, &library, "sm_90", false).expect("prepares");
-        let mut coarsened = 0;
+        let (mut coarsened, mut changed) = (0, Vec::new());
         let coarse = identity::prepare_with(seed, KERNELS, &library, "sm_90", |m| {
             let (plan, n) = plan(m, seed);
             coarsened = n;
+            changed = plan.kernels.keys().cloned().collect();
             plan
         })
         .expect("prepares");
         compared += coarsened;
-        if coarsened == 0 {
+        if changed.is_empty() {
             continue;
         }
         let load = |m: &Module| CpuExecutor::new(m, CpuOptions::default()).expect("compiles");
         let (mut a, mut b) = (load(&own.module), load(&coarse.module));
         for index in 0..KERNELS {
-            let Some(how) = coarse.coarsen[index] else {
+            if !changed.contains(&own.random.kernels[index].name) {
                 continue;
-            };
+            }
             let first = identity::run(&own, index, &mut a).expect("runs");
             let second = identity::run(&coarse, index, &mut b).expect("runs");
             if let Some(what) = first.differences(&second) {
-                panic!("seed {seed}, kernel {index}, {how}: {what}");
+                let how = coarse.coarsen[index];
+                panic!("seed {seed}, kernel {index}, {how:?}: {what}");
             }
         }
     }

@@ -640,14 +640,25 @@ void kerf_promote(LLVMValueRef f, LLVMValueRef *allocas, unsigned n) {
   PromoteMemToReg(all, dt);
 }
 
-/// Marks the loop of a latch branch as one that stays rolled.
-void kerf_keep_rolled(LLVMValueRef latch) {
+/// The metadata of a loop that has one mark.
+static void mark_loop(LLVMValueRef latch, MDNode *mark) {
   Instruction *i = unwrap<Instruction>(latch);
-  LLVMContext &c = i->getContext();
-  MDNode *off = MDNode::get(c, MDString::get(c, "llvm.loop.unroll.disable"));
-  MDNode *id = MDNode::getDistinct(c, {nullptr, off});
+  MDNode *id = MDNode::getDistinct(i->getContext(), {nullptr, mark});
   id->replaceOperandWith(0, id);
   i->setMetadata(LLVMContext::MD_loop, id);
+}
+
+/// Marks the loop of a latch branch as one that stays rolled.
+void kerf_keep_rolled(LLVMValueRef latch) {
+  LLVMContext &c = unwrap<Instruction>(latch)->getContext();
+  mark_loop(latch, MDNode::get(c, MDString::get(c, "llvm.loop.unroll.disable")));
+}
+
+/// The body of the loop of this latch branch is laid out so many times.
+void kerf_unroll_by(LLVMValueRef latch, unsigned factor) {
+  LLVMContext &c = unwrap<Instruction>(latch)->getContext();
+  Metadata *count = ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(c), factor));
+  mark_loop(latch, MDNode::get(c, {MDString::get(c, "llvm.loop.unroll.count"), count}));
 }
 
 void kerf_remove_unreachable(LLVMValueRef f) { removeUnreachableBlocks(*unwrap<Function>(f)); }

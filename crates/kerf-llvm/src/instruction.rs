@@ -3,7 +3,10 @@ use crate::block::Block;
 use crate::types::Type;
 use crate::value::Value;
 use llvm_sys::core::*;
-use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
+use llvm_sys::debuginfo::{
+    LLVMDIBuilderCreateDebugLocation, LLVMDILocationGetLine, LLVMDILocationGetScope,
+    LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc,
+};
 use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::*;
 
@@ -225,6 +228,27 @@ impl Value {
     /// Copies the debug location of another instruction.
     pub fn copy_debug_loc(self, from: Value) {
         unsafe { LLVMInstructionSetDebugLoc(self.0, LLVMInstructionGetDebugLoc(from.0)) }
+    }
+    /// Line of an instruction's debug location, where it has one.
+    pub fn debug_line(self) -> Option<u32> {
+        unsafe {
+            let at = LLVMInstructionGetDebugLoc(self.0);
+            (!at.is_null()).then(|| LLVMDILocationGetLine(at))
+        }
+    }
+    /// Adds to the line of an instruction's debug location, where it has one.
+    pub fn add_to_debug_line(self, by: u32) {
+        unsafe {
+            let old = LLVMInstructionGetDebugLoc(self.0);
+            if old.is_null() {
+                return;
+            }
+            let (line, scope) = (LLVMDILocationGetLine(old), LLVMDILocationGetScope(old));
+            let context = LLVMGetTypeContext(self.ty().0);
+            let none = std::ptr::null_mut();
+            let new = LLVMDIBuilderCreateDebugLocation(context, line + by, 0, scope, none);
+            LLVMInstructionSetDebugLoc(self.0, new);
+        }
     }
     /// Attaches an empty metadata node of the named kind (e.g. `invariant.load`).
     pub fn mark(self, kind: &str) {

@@ -43,6 +43,7 @@ unsafe extern "C" {
     pub fn kerf_move_to(v: LLVMValueRef, at: LLVMBasicBlockRef);
     pub fn kerf_promote(f: LLVMValueRef, allocas: *mut LLVMValueRef, n: c_uint);
     pub fn kerf_keep_rolled(latch: LLVMValueRef);
+    pub fn kerf_unroll_by(latch: LLVMValueRef, factor: u32);
     pub fn kerf_remove_unreachable(f: LLVMValueRef);
     pub fn kerf_clone_function(f: LLVMValueRef, name: *const c_char) -> LLVMValueRef;
     pub fn kerf_expand_constant_users(g: LLVMValueRef);

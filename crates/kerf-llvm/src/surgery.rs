@@ -85,6 +85,10 @@ impl Value {
     pub fn keep_rolled(self) {
         unsafe { shim::kerf_keep_rolled(self.0) }
     }
+    /// Has the body of the loop of this latch branch laid out so many times.
+    pub fn unroll_by(self, factor: u32) {
+        unsafe { shim::kerf_unroll_by(self.0, factor) }
+    }
     /// Moves this instruction to the end of a block, before its terminator.
     pub fn move_to(self, at: Block) {
         unsafe { shim::kerf_move_to(self.0, at.0) }

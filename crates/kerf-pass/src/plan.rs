@@ -5,6 +5,7 @@ mod numbered;
 
 use crate::block_refusal::BlockRefusal;
 use crate::block_size;
+use crate::code_shape::{CodeShape, shape_code};
 use crate::coarsen::{CoarsenError, CoarsenObstacle, Coarsening, coarsen};
 use crate::engine::ChosenFormats;
 use crate::formats;
@@ -58,6 +59,9 @@ pub struct KernelPlan {
     /// Neighbouring threads whose work one thread does ([`crate::coarsen`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coarsen: Option<Coarsening>,
+    /// How the kernel's machine code is laid out ([`crate::code_shape`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeShape>,
 }
 
 impl KernelPlan {
@@ -72,6 +76,7 @@ impl KernelPlan {
             && self.block.is_none()
             && self.regroup.is_none()
             && self.coarsen.is_none()
+            && self.code.is_none()
     }
 
     /// Could the kernel run as this plan says and, in some warps, as a partition says?
@@ -361,21 +366,46 @@ impl Plan {
             } else if let Some(block) = k.block {
                 block_size::fix(m, f, block).map_err(refused)?;
             }
+        }
+        self.lay_out(m)?;
+        Ok(())
+    }
+
+    /// The last passes, which change no bits: threads with several elements, and the shape of the code. Gives how each kernel was
+    /// coarsened, by symbol.
+    pub fn lay_out(&self, m: &Module) -> Result<BTreeMap<String, Coarsening>, PlanError> {
+        let infos = kernels::kernels(m);
+        let mut coarsened = BTreeMap::new();
+        for (name, k) in &self.kernels {
+            let found = kernels::find(&infos, name).ok();
+            let Some(f) = found.and_then(|i| m.function(&i.symbol)) else {
+                continue;
+            };
             if let Some(c) = &k.coarsen {
-                let refused = |why| PlanError::Coarsen {
-                    kernel: name.clone(),
-                    why,
-                };
-                if k.regroup.is_some() {
-                    return Err(refused(CoarsenObstacle::Regrouped));
-                }
-                coarsen(m, f, c).map_err(|e| match e {
-                    CoarsenError::Obstacle(why) => refused(why),
+                coarsen_kernel(m, f, k).map_err(|e| match e {
+                    CoarsenError::Obstacle(why) => PlanError::Coarsen {
+                        kernel: name.clone(),
+                        why,
+                    },
                     CoarsenError::Pass(e) => PlanError::Pass(e),
                 })?;
+                coarsened.insert(f.name(), *c);
+            }
+            if let Some(shape) = &k.code {
+                let kernel = name.clone();
+                shape_code(f, shape).map_err(|why| PlanError::Code { kernel, why })?;
             }
         }
-        Ok(())
+        Ok(coarsened)
+    }
+}
+
+/// Coarsens a kernel as its plan says.
+fn coarsen_kernel(m: &Module, f: Value, k: &KernelPlan) -> Result<(), CoarsenError> {
+    match &k.coarsen {
+        Some(_) if k.regroup.is_some() => Err(CoarsenObstacle::Regrouped.into()),
+        Some(c) => coarsen(m, f, c),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One program for all tests of the crate: it is linked once, and keeps all cores busy.
 mod addresses;
 mod coarsen;
+mod code_shape;
 mod composite;
 mod count;
 mod golden;

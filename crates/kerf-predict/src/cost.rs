@@ -181,6 +181,11 @@ pub enum CostError {
     /// The counts are of another program.
     #[error("the counts are of kernel {0}, which the program does not have; help: count again")]
     Kernel(String),
+    /// What a coarsened kernel does where branches divide its warps is no part of the counts.
+    #[error(
+        "warps of kernel {0} diverge where one thread does the work of several; help: take `coarsen` out of the plan, or measure"
+    )]
+    Diverging(String),
 }
 
 impl From<kerf_device::occupancy::OccupancyError> for CostError {

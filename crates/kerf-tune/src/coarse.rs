@@ -1,7 +1,7 @@
 //! How many elements a thread computes, as a variable of the search: one for each kernel that can be coarsened.
 //!
-//! Coarsening changes no bits, so that these variables decide about time alone. No model speaks of coarsened kernels: they
-//! are offered where times are measured.
+//! Coarsening changes no bits, so that these variables decide about time alone. They
+//! are offered where times are measured, or predicted from machine code.
 use crate::group::Group;
 use crate::setting::{Setting, intern};
 use crate::subject::Subject;

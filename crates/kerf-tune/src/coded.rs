@@ -68,7 +68,13 @@ pub fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Ve
     let n = tunable.groups.len();
     let of = |a: &[u8], name: &str| {
         let mut p = tunable.plan(subject, a);
-        p.kernels.remove(name).unwrap_or_default()
+        let p = p.kernels.remove(name).unwrap_or_default();
+        // Layouts are decided after the search.
+        KernelPlan {
+            coarsen: None,
+            code: None,
+            ..p
+        }
     };
     let levels = |g: usize| tunable.groups[g].formats.len();
     let mut left = most;
@@ -262,12 +268,8 @@ impl<'s> Coded<'s> {
     fn of_kernels(&self, a: &Assignment) -> Vec<KernelPlan> {
         let mut plan = self.tunable.plan(self.subject, a);
         let each = self.subject.kernels.iter();
-        // Predictions are the same for any number of elements a thread.
-        let one = |p: Option<KernelPlan>| KernelPlan {
-            coarsen: None,
-            ..p.unwrap_or_default()
-        };
-        each.map(|k| one(plan.kernels.remove(&k.name))).collect()
+        each.map(|k| plan.kernels.remove(&k.name).unwrap_or_default())
+            .collect()
     }
 
     /// What is known of a plan of each kernel, together.
@@ -306,7 +308,8 @@ impl TimePredictor for Coded<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         let plans = self.of_kernels(a);
         let base = self.base?;
-        if !self.whole && self.told(&plans).is_none() {
+        let expected = !self.whole || plans.iter().any(|p| p.coarsen.is_some() || p.code.is_some());
+        if expected && self.told(&plans).is_none() {
             self.compile(plans.iter().cloned().enumerate().collect(), &mut |_, _| {});
         }
         Some(self.told(&plans)? / base)

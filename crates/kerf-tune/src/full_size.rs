@@ -117,10 +117,11 @@ impl<'s> FullSizeTimes<'s> {
         }
     }
 
-    /// An assignment in the shapes of the workload file.
+    /// An assignment in the shapes of the workload file. Layouts of kernels stay: their machine code tells what they gain.
     fn unshaped(&self, a: &Assignment) -> Assignment {
         let mut a = a.clone();
-        for g in self.tunable.shapes() {
+        let is_layout = |g: &usize| self.tunable.layouts().any(|l| l == *g);
+        for g in self.tunable.shapes().into_iter().filter(|g| !is_layout(g)) {
             a[g] = 0;
         }
         a

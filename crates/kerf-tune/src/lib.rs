@@ -22,6 +22,7 @@ pub mod app;
 pub mod approx;
 pub mod check;
 pub mod coarse;
+pub mod code;
 pub mod coded;
 pub mod confidence;
 pub mod counted;

@@ -2,6 +2,7 @@
 use crate::algebra;
 use crate::approx::{self, Approx};
 use crate::coarse;
+use crate::code;
 use crate::formats::precision;
 use crate::group::key;
 pub use crate::group::{Group, Grouping};
@@ -30,6 +31,8 @@ pub struct TuningScope<'w> {
     pub approx: Option<Approx>,
     /// Elements that a thread computes.
     pub layout: bool,
+    /// How the code of kernels is laid out.
+    pub code: bool,
     /// Expressions, by their costs on a device.
     pub algebra: Option<&'w DeviceProfile>,
     /// Math calls by functions made for their arguments.
@@ -117,6 +120,7 @@ pub fn with_storage(
             storage,
             approx: None,
             layout: false,
+            code: false,
             algebra: None,
             made: None,
         },
@@ -145,6 +149,7 @@ pub fn with_launch(
         launch: None,
         coarse: Vec::new(),
         uncoarsened: Vec::new(),
+        code: Vec::new(),
         rewritten: Vec::new(),
         made: Vec::new(),
     };
@@ -169,6 +174,9 @@ pub fn with_launch(
     t.launch = launch(&mut t.groups)?;
     if scope.layout {
         (t.coarse, t.uncoarsened) = coarse::add(subject, &mut t.groups);
+    }
+    if scope.code {
+        t.code = code::add(subject, &mut t.groups);
     }
     match t.groups.is_empty() {
         false => Ok(t),

@@ -39,6 +39,8 @@ pub struct TuneRequest {
     pub launch: bool,
     /// Elements that a thread computes may change.
     pub layout: bool,
+    /// How the code of kernels is laid out may change.
+    pub code: bool,
     /// Expressions may be written differently.
     pub algebra: bool,
     /// Tuners that leave shapes out, with the strategy `launch`.

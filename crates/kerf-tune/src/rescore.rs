@@ -92,6 +92,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 storage,
                 approx: None,
                 layout: false,
+                code: false,
                 algebra: None,
                 made: None,
             };

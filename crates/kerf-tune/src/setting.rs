@@ -7,6 +7,9 @@ use std::sync::Mutex;
 /// Degrees of approximation are counted in this many parts of the warps.
 pub const PARTS: u8 = 64;
 
+/// The level of a kernel's code that the compilers choose.
+pub const AUTO: &str = "auto";
+
 /// The level of math calls that the library computes.
 pub const LIBRARY: &str = "library";
 
@@ -26,7 +29,7 @@ pub enum Setting {
     Rewrite(&'static str),
     /// How math calls are computed: `library`, or `made-` and the error that a made function may have.
     Made(&'static str),
-    /// A launch shape: `bx=32,by=4`; `dynamic` or `fixed`, the way a block's size is known to a kernel.
+    /// A launch shape: `bx=32,by=4`; `dynamic` or `fixed`, the way a block's size is known to a kernel; `auto`, what the compilers choose.
     Shape(&'static str),
 }
 
@@ -43,13 +46,13 @@ pub fn intern(text: &str) -> &'static str {
     new
 }
 
-/// `name=value` pairs, or one of the two words.
+/// `name=value` pairs, or one of three words.
 fn is_shape(text: &str) -> bool {
     let pair = |p: &str| {
         let parts = p.split_once('=');
         parts.is_some_and(|(n, v)| !n.is_empty() && v.parse::<i64>().is_ok())
     };
-    text == "dynamic" || text == "fixed" || !text.is_empty() && text.split(',').all(pair)
+    [AUTO, "dynamic", "fixed"].contains(&text) || !text.is_empty() && text.split(',').all(pair)
 }
 
 /// `source`, or `rewrite-` and eight hexadecimal digits.

@@ -18,6 +18,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("approx", "--what approx, --lambda or --select"),
     ("launch", "--what launch"),
     ("layout", "--what layout"),
+    ("code", "--what code"),
     ("algebra", "--what algebra"),
     ("grouping", "--by"),
     ("storage", "--storage"),

@@ -44,6 +44,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
                 warps: Some(select),
             }),
             layout: false,
+            code: false,
             algebra: None,
             made: None,
         };

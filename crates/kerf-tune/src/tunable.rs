@@ -2,6 +2,7 @@
 use crate::algebra::{self, RewriteChoice};
 use crate::approx::{self, KernelNeeds, MathSite, Warps, own_format, reachable};
 use crate::coarse::{self, CoarseChoice, Uncoarsened};
+use crate::code::{self, CodeChoice};
 use crate::group::Group;
 use crate::launch::choice::LaunchChoice;
 use crate::made::{self, MadeChoice};
@@ -49,6 +50,8 @@ pub struct Tunable {
     pub coarse: Vec<CoarseChoice>,
     /// Kernels that cannot be coarsened, and why, where they may be.
     pub uncoarsened: Vec<Uncoarsened>,
+    /// How the code of kernels is laid out, where that may change.
+    pub code: Vec<CodeChoice>,
     /// Clusters of expressions that have a cheaper form, where they may change.
     pub rewritten: Vec<RewriteChoice>,
     /// Math calls that a function made for their arguments computes in less time, where they may change.
@@ -96,6 +99,7 @@ impl Tunable {
             l.plan(a, &mut plan);
         }
         coarse::plan(&self.coarse, a, &mut plan);
+        code::plan(&self.code, a, &mut plan);
         plan
     }
 
@@ -107,8 +111,13 @@ impl Tunable {
             let shapes = l.variables.iter().map(|v| v.group);
             shapes.chain(one_by_one.map(|p| p.group)).chain(l.fixed)
         });
+        all.into_iter().flatten().chain(self.layouts()).collect()
+    }
+
+    /// Groups that lay a kernel out in another way: elements of its threads, and its code.
+    pub fn layouts(&self) -> impl Iterator<Item = usize> {
         let coarse = self.coarse.iter().map(|c| c.group);
-        all.into_iter().flatten().chain(coarse).collect()
+        coarse.chain(self.code.iter().map(|c| c.group))
     }
 
     /// The search problem without costs: levels, depth along the data flow, which groups meet.

@@ -203,6 +203,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
             warps: warps.then_some(Select::Hash),
         }),
         layout: false,
+        code: false,
         algebra: None,
         made: None,
     };
@@ -311,6 +312,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
             warps: Some(Select::Hash),
         }),
         layout: false,
+        code: false,
         algebra: None,
         made: None,
     };

@@ -236,17 +236,11 @@ impl Strategy {
             ))
             .help("use --what launch without another --strategy"));
         }
-        let layout = a.what.contains(&What::Layout);
-        if layout && a.device != DeviceArg::Cuda {
-            return Err(Failure::new(
-                "--what layout is decided by measured times: no model predicts what a thread gains by more elements",
-            )
-            .help("add --device cuda, or leave layout out"));
-        }
+        let layout = a.what.contains(&What::Layout) || a.what.contains(&What::Code);
         if layout && (self.own() || self.stages() || self.degree) {
             return Err(
-                Failure::new(format!("{name} does not search elements of threads"))
-                    .help("use guided with --what layout"),
+                Failure::new(format!("{name} does not search layouts of kernels"))
+                    .help("use guided with --what layout or --what code"),
             );
         }
         if a.what.contains(&What::Algebra) && (self.own() || self.degree) {
@@ -318,6 +312,15 @@ fn request(
         true => None,
         false => toolchain::assembler(&profile.arch, &common.toolchain()),
     };
+    let (layout, code) = (a.what.contains(&What::Layout), a.what.contains(&What::Code));
+    // Only machine code tells what a kernel gains by another layout.
+    let times_know_layouts = cuda || assembler.is_some();
+    if (layout || code) && !a.by_default && !times_know_layouts {
+        return Err(Failure::new(
+            "--what layout and code need measured times, or times predicted from machine code: there is neither a GPU nor an assembler",
+        )
+        .help("run scripts/setup.sh, which installs NVIDIA's assembler; leave out --no-assembler; or leave them out"));
+    }
     Ok(TuneRequest {
         checks: allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
@@ -335,7 +338,8 @@ fn request(
         },
         approx,
         launch,
-        layout: a.what.contains(&What::Layout),
+        layout: layout && times_know_layouts,
+        code: code && times_know_layouts,
         algebra: a.what.contains(&What::Algebra),
         tuners: match a.tuners {
             Some(some) => some.into_iter().flatten().collect(),

@@ -1,6 +1,7 @@
 //! Why a plan cannot be used, and where.
 use crate::block_refusal::BlockRefusal;
 use crate::coarsen::CoarsenObstacle;
+use crate::code_shape::CodeShapeObstacle;
 use crate::format_refusal::FormatRefusal;
 use crate::math::{MathRefusal, MathVariant};
 use crate::partition::PartitionRefusal;
@@ -53,6 +54,14 @@ pub enum PlanError {
         kernel: String,
         /// What stands against it.
         why: CoarsenObstacle,
+    },
+    /// The kernel's code cannot be laid out so.
+    #[error("the code of kernel {kernel} cannot be laid out as the plan says: {why}")]
+    Code {
+        /// Kernel.
+        kernel: String,
+        /// What stands against it.
+        why: CodeShapeObstacle,
     },
     /// It does not parse.
     #[error("not a plan: {0}")]

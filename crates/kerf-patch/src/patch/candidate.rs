@@ -300,6 +300,11 @@ fn not_in_source(plan: &Plan) -> Vec<String> {
                 "{name}: a thread computes {c} in the plan, and one element in source"
             ));
         }
+        if let Some(c) = &k.code {
+            notes.push(format!(
+                "{name}: the plan has {c}, which source leaves to the compiler"
+            ));
+        }
         if k.regroup.is_some() {
             notes.push(format!(
                 "{name}: the plan puts blocks together, which source does not"

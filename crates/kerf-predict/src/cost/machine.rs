@@ -9,6 +9,7 @@
 mod assembler;
 mod binary;
 mod blocks;
+mod coarsened;
 mod executions;
 mod flow;
 mod launch;
@@ -25,11 +26,12 @@ use super::{CostError, LaunchPrediction, PredictedSubject, Prediction, census};
 use kerf_ir::finish::{self, Reflect};
 use kerf_llvm::Module;
 use kerf_pass::Plan;
-use launch::SourceLines;
+use coarsened::{lay_out_numbered, without_layout};
+use launch::{CompiledKernel, SourceLines};
 use program::{division_slow_paths, is_slow_path, operations, successor_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Machine code of a module's kernels by symbol. None where device functions remain in it, whose machine code is not read.
+/// Machine code of the kernels of a module with numbered lines, by symbol. None where device functions remain in it, whose machine code is not read.
 fn compile(
     m: &Module,
     kernels: &BTreeMap<String, census::KernelWork>,
@@ -40,7 +42,6 @@ fn compile(
         true => Vec::new(),
         false => finish::trim(with.libdevice, &roots, with.arch)?,
     };
-    m.number_lines();
     finish::finish(m, &libdevice, with.arch, Reflect::default())?;
     let functions = m.functions();
     let mut defined = functions.iter().filter(|f| !f.is_declaration());
@@ -50,16 +51,6 @@ fn compile(
     let ptx = finish::ptx_with_lines(m, with.arch)?;
     let binary = (with.assemble)(&ptx)?;
     binary::read(&binary).ok_or(CostError::Binary).map(Some)
-}
-
-/// A plan with one element for each thread: counts are those of the kernel as it is, and nothing is known of what threads gain
-/// by more.
-fn uncoarsened(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    for k in plan.kernels.values_mut() {
-        k.coarsen = None;
-    }
-    plan
 }
 
 impl PredictedSubject<'_> {
@@ -85,7 +76,7 @@ impl PredictedSubject<'_> {
         constants: &[FittedConstants],
     ) -> Result<Vec<Prediction>, CostError> {
         let m = self.module.duplicate();
-        uncoarsened(plan).apply(&m)?;
+        without_layout(plan).apply(&m)?;
         let kernels = self.census(&m);
         let planned = self.planned_launches(&kernels)?;
         let compiled = match with {
@@ -95,7 +86,9 @@ impl PredictedSubject<'_> {
                     operations: operations(&m),
                     slow_paths: division_slow_paths(&m),
                 };
-                compile(&m, &kernels, with)?.map(|codes| (codes, source))
+                m.number_lines();
+                let coarsened = lay_out_numbered(&m, plan)?;
+                compile(&m, &kernels, with)?.map(|codes| (codes, source, coarsened))
             }
             None => None,
         };
@@ -103,9 +96,14 @@ impl PredictedSubject<'_> {
         for c in constants {
             let launches = planned.launches().map(|k| match &compiled {
                 None => Ok(self.model.program_launch(&k, c)),
-                Some((codes, source)) => {
-                    let code = codes.get(&k.counts.symbol).ok_or(CostError::Binary)?;
-                    Ok(self.model.compiled_launch(&k, code, source, c))
+                Some((codes, source, coarsened)) => {
+                    let symbol = &k.counts.symbol;
+                    let kernel = CompiledKernel {
+                        code: codes.get(symbol).ok_or(CostError::Binary)?,
+                        source,
+                        laid_out: coarsened.get(symbol),
+                    };
+                    self.model.compiled_launch(&k, kernel, c)
                 }
             });
             out.push(self.run_of(launches.collect::<Result<_, CostError>>()?, c));

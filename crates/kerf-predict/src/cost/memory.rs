@@ -138,6 +138,18 @@ pub(super) fn global_passes(a: &CountedAccess, p: &Pattern, bytes: u64) -> f64 {
     }
 }
 
+/// Do the lanes of a warp access neighbouring elements, rather than the same one or elements anywhere?
+pub(super) fn differs_between_lanes(a: &CountedAccess, p: Option<&Pattern>) -> bool {
+    match (a.slope.x, p) {
+        (Some(x), _) => x != 0,
+        (None, Some(p)) => {
+            let sectors = f64::from(p.sectors[column(a, p)]);
+            sectors > 1.5 && sectors < GATHER_SECTORS
+        }
+        (None, None) => false,
+    }
+}
+
 /// Passes of the load-store unit that one access of a full warp takes.
 pub(super) fn passes(a: &CountedAccess, pattern: Option<&Pattern>, block: [u32; 3]) -> f64 {
     if let (MemoryKind::Global, Some(p)) = (a.memory, pattern) {

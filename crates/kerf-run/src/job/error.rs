@@ -120,6 +120,7 @@ impl From<PlanError> for JobError {
             PlanError::Rewriting { .. }
             | PlanError::RewrittenVariant { .. }
             | PlanError::RewrittenTwice(_) => "; help: take `rewrites` out of the plan (--plan)",
+            PlanError::Code { .. } => "; help: take `code` out of the plan (--plan)",
             PlanError::Coarsen { .. } => "; help: take `coarsen` out of the plan (--plan)",
             PlanError::Partition { .. } => "; help: take the partition out of the plan (--plan)",
             PlanError::Refused { .. } | PlanError::Shared { .. } => {

@@ -100,6 +100,7 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         storage: true,
         approx: None,
         layout: false,
+        code: false,
         algebra: None,
         made: None,
     };

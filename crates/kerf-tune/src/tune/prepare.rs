@@ -115,6 +115,7 @@ impl SearchSpace {
             storage: request.storage,
             approx: request.approx,
             layout: request.layout,
+            code: request.code,
             algebra: request.algebra.then_some(&request.profile),
             made: counts.as_ref().map(|counts| MadeScope {
                 counts,
@@ -234,6 +235,9 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
     }
     if request.layout {
         all["layout"] = true.into();
+    }
+    if request.code {
+        all["code"] = true.into();
     }
     if request.algebra {
         all["algebra"] = true.into();

@@ -199,6 +199,7 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
         ("--what approx", a.what.contains(&What::Approx)),
         ("--what launch", a.what.contains(&What::Launch)),
         ("--what layout", a.what.contains(&What::Layout)),
+        ("--what code", a.what.contains(&What::Code)),
         ("--what algebra", a.what.contains(&What::Algebra)),
         ("--sensitivity", a.sensitivity),
         ("--size", !a.sizes.is_empty()),

@@ -99,7 +99,7 @@ pub struct Args {
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
     /// special-function unit), launch (block shapes and parameters of [launch_space]), layout (how many elements a
-    /// thread computes; where times are measured), algebra (expressions written differently: reciprocals, roots, powers,
+    /// thread computes; needs a GPU or an assembler), code (registers of a thread and copies of loops; needs the same), algebra (expressions written differently: reciprocals, roots, powers,
     /// multiply-adds), or several as one search. By default all but algebra, as far as the
     /// strategy can; of an application, precision.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -225,14 +225,17 @@ impl Args {
                 s if STAGED_NAMES.contains(&s) => vec![What::Precision, What::Launch],
                 _ if guided && self.app.is_none() => {
                     // Other expressions gained nothing that variants of math calls did not on the examples.
-                    let all = [What::Precision, What::Approx, What::Launch, What::Layout];
-                    // No model predicts what a thread gains by more elements.
-                    let measured = self.device == DeviceArg::Cuda;
+                    let all = [
+                        What::Precision,
+                        What::Approx,
+                        What::Launch,
+                        What::Layout,
+                        What::Code,
+                    ];
                     // The program's own bits are kept by what rounds nothing.
                     let exact = self.tolerance == Some(0.0);
                     let tuned = |w: &What| match w {
-                        What::Layout => measured,
-                        What::Launch => true,
+                        What::Layout | What::Code | What::Launch => true,
                         What::Precision | What::Approx | What::Algebra => !exact,
                     };
                     all.into_iter().filter(tuned).collect()
@@ -268,6 +271,7 @@ pub(super) enum What {
     Approx,
     Launch,
     Layout,
+    Code,
     Algebra,
 }
 

@@ -454,7 +454,7 @@ fn effort(o: &mut String, r: &TuneResult) {
         },
         match e.layouts {
             0 => String::new(),
-            n => format!(", {n} of elements a thread"),
+            n => format!(", {n} of layouts"),
         },
         e.probes,
         e.validation,

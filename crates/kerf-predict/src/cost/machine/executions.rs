@@ -4,6 +4,7 @@
 //! occur once in each copy; remaining iterations are executed by the copies beside it. Slow paths (calls of the assembler's
 //! subroutines, loops within one operation) are taken not to be executed.
 use super::binary::{Instruction, Kind};
+use super::coarsened::{Elements, FALLBACK_LINES};
 use super::flow::FlowGraph;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,8 @@ pub(super) struct SourceProgram<'p> {
     pub operations: &'p [Operation],
     /// Bytes that a thread moves, by line of an access.
     pub access_bytes: &'p BTreeMap<usize, f64>,
+    /// Elements of its threads.
+    pub elements: Elements,
     /// Warps of the launch.
     pub warps: f64,
 }
@@ -120,7 +123,11 @@ fn median_copies(mut x: Vec<f64>) -> f64 {
 type InstructionsByLine = BTreeMap<Region, BTreeMap<usize, f64>>;
 
 /// Distributes the executions of a block over the regions in which it occurs.
-fn distribute(s: &SourceBlock, instructions: &InstructionsByLine) -> Vec<RegionShare> {
+fn distribute(
+    s: &SourceBlock,
+    instructions: &InstructionsByLine,
+    elements: f64,
+) -> Vec<RegionShare> {
     let mut all: Vec<RegionShare> = Vec::new();
     for (region, lines) in instructions {
         let counts: Vec<f64> = lines.values().copied().filter(|n| *n > 0.0).collect();
@@ -145,14 +152,16 @@ fn distribute(s: &SourceBlock, instructions: &InstructionsByLine) -> Vec<RegionS
     });
     let copies: f64 = all.iter().map(|p| p.copies).sum();
     let main = all[0];
-    if main.region.is_some() && main.copies > 1.0 && all.len() > 1 {
+    // Of a coarsened kernel an iteration has as many copies as a thread has elements.
+    let unroll_factor = (main.copies / elements).max(1.0).round();
+    if main.region.is_some() && unroll_factor > 1.0 && all.len() > 1 {
         let iterations = (s.warp_executions / s.loop_entries.max(1.0)).max(1.0);
-        let unrolled = (iterations / main.copies + 1e-9).floor() * main.copies;
+        let unrolled = (iterations / unroll_factor + 1e-9).floor() * unroll_factor;
         all[0].executions = unrolled / iterations * s.warp_executions;
         all[1].executions = (iterations - unrolled) / iterations * s.warp_executions;
         if s.is_divergent {
             // Some lane of a warp has as many remaining iterations as there can be.
-            let most = s.loop_entries.max(1.0) * (main.copies - 1.0);
+            let most = s.loop_entries.max(1.0) * (unroll_factor - 1.0);
             all[1].executions = all[1].executions.max(most.min(s.warp_executions));
         }
     } else {
@@ -246,10 +255,11 @@ fn instructions_of_blocks(
                 _ => false,
             };
             let lines = found.entry(s).or_default().entry(region).or_default();
-            // An access that is not aligned for one instruction becomes several.
+            // An access that is not aligned for one instruction becomes several; neighbouring elements of a thread share one.
+            let most = program.elements.run;
             let instructions = match (once_a_copy, program.access_bytes.get(&i.line)) {
                 (false, _) => 0.0,
-                (true, Some(bytes)) if access => (i.bytes / bytes).min(1.0),
+                (true, Some(bytes)) if access => (i.bytes / bytes).min(most),
                 _ => 1.0,
             };
             *lines.entry(i.line).or_insert(0.0) += instructions;
@@ -275,7 +285,10 @@ impl<'p> CopyMap<'p> {
         let found = instructions_of_blocks(code, flow, program, innermost);
         let mut shares: BTreeMap<usize, Vec<RegionShare>> = found
             .iter()
-            .map(|(s, f)| (*s, distribute(&program.blocks[*s], f)))
+            .map(|(s, f)| {
+                let shares = distribute(&program.blocks[*s], f, program.elements.of_thread);
+                (*s, shares)
+            })
             .collect();
         for (s, f) in &found {
             if shares[s].is_empty() {
@@ -296,7 +309,7 @@ impl<'p> CopyMap<'p> {
         let region = self.innermost.get(&b).copied();
         let shares = self.shares.get(&source)?;
         let share = shares.iter().find(|p| p.region == region)?;
-        Some(share.executions / share.copies)
+        Some(self.program.elements.executions_factor * share.executions / share.copies)
     }
 }
 
@@ -500,7 +513,13 @@ fn library_path(
     sides.max_by_key(|s| instructions(s)).unwrap_or_default()
 }
 
-/// Blocks of slow paths: those that call a subroutine, those that a function of libdevice branches around, and loops within one
+/// Is most of a block the code of a coarsened kernel for addresses that are not aligned, or for copies that diverge?
+fn is_fallback(code: &[Instruction]) -> bool {
+    let fallback = |i: &&Instruction| i.line >= FALLBACK_LINES as usize;
+    2 * code.iter().filter(fallback).count() > code.len()
+}
+
+/// Blocks of slow paths: code of a coarsened kernel that is not executed, those that call a subroutine, those that a function of libdevice branches around, and loops within one
 /// operation or within straight-line source.
 fn slow_path_blocks(
     code: &[Instruction],
@@ -514,6 +533,7 @@ fn slow_path_blocks(
     };
     let calls = |b: &&usize| instructions(**b).iter().any(|i| i.kind == Kind::Call);
     let mut out: BTreeSet<usize> = flow.order.iter().filter(calls).copied().collect();
+    out.extend(flow.order.iter().filter(|b| is_fallback(instructions(**b))));
     for b in &flow.order {
         let Some(d) = flow.immediate_dominator.get(b).filter(|d| *d != b) else {
             continue;

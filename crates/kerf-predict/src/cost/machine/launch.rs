@@ -1,6 +1,7 @@
 //! One launch from machine code: simulated clocks and bytes by level of memory, combined.
 use super::binary::{Code, Kind};
 use super::blocks::imbalance_factor;
+use super::coarsened::{LaidOut, launched};
 use super::executions::{Operation, SourceProgram, execution_profile};
 use super::flow::FlowGraph;
 use super::program::{SuccessorLines, source_blocks};
@@ -9,7 +10,7 @@ use super::simulation::{PIPES, Pipe};
 use super::timing::{LaunchContext, accesses_by_line};
 use crate::cost::fitted::FittedConstants;
 use crate::cost::traffic::{KernelLaunch, LoadWaiting, MemoryTraffic};
-use crate::cost::{CostModel, LaunchPrediction, Resource, ResourceShare};
+use crate::cost::{CostError, CostModel, LaunchPrediction, Resource, ResourceShare};
 use kerf_device::occupancy::WARP;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,15 @@ pub(super) struct SourceLines {
     pub successors: SuccessorLines,
     pub operations: Vec<Operation>,
     pub slow_paths: BTreeMap<usize, f64>,
+}
+
+/// Machine code of a kernel, and what it was compiled from.
+#[derive(Clone, Copy)]
+pub(super) struct CompiledKernel<'k> {
+    pub code: &'k Code,
+    pub source: &'k SourceLines,
+    /// What a thread does, where it has more than one element.
+    pub laid_out: Option<&'k LaidOut>,
 }
 
 /// Time of a launch on each resource.
@@ -120,13 +130,14 @@ impl CostModel {
     pub(super) fn compiled_launch(
         &self,
         k: &KernelLaunch,
-        code: &Code,
-        source: &SourceLines,
+        kernel: CompiledKernel,
         fitted: &FittedConstants,
-    ) -> LaunchPrediction {
+    ) -> Result<LaunchPrediction, CostError> {
         let (l, c) = (k.counts, &fitted.machine_code);
+        let (code, source) = (kernel.code, kernel.source);
+        let (physical, elements) = launched(l, kernel.laid_out)?;
         let registers = code.registers.max(FEWEST_REGISTERS);
-        let on = self.placement(l, registers, k.work.static_shared);
+        let on = self.placement(&physical, registers, k.work.static_shared);
         let lone_warp = on.resident_warps <= 1.0;
         let waiting = LoadWaiting {
             lone_warp,
@@ -137,10 +148,15 @@ impl CostModel {
         let instructions = &code.instructions;
         let flow = FlowGraph::from_code(instructions);
         let access_bytes = accesses.iter().map(|(l, x)| (*l, x.bytes()));
+        let blocks = source_blocks(k.work, l, &source.successors, c.divergence_correlation);
+        if kernel.laid_out.is_some_and(|x| x.diverges(&blocks)) {
+            return Err(CostError::Diverging(l.symbol.clone()));
+        }
         let program = SourceProgram {
             access_bytes: &access_bytes.collect(),
-            blocks: &source_blocks(k.work, l, &source.successors, c.divergence_correlation),
+            blocks: &blocks,
             operations: &source.operations,
+            elements,
             warps: on.blocks * f64::from(on.warps_per_block),
         };
         let profile = execution_profile(instructions, &flow, &program);
@@ -160,6 +176,7 @@ impl CostModel {
                 + c.result_visibility_clocks,
             queueing_factor: if lone_warp { 1.0 } else { c.queueing_factor },
             block: l.block,
+            elements,
             slow_paths: &source.slow_paths,
         };
         let mut simulated = simulate(&executed, &context, &on);
@@ -171,7 +188,7 @@ impl CostModel {
         let p = c.overlap_exponent;
         let device_seconds = (shares.execution_s.powf(p) + shares.movement_s.powf(p)).powf(1.0 / p);
         let limit = shares.limit(device_seconds, fitted.run.launch_gap_s);
-        LaunchPrediction {
+        Ok(LaunchPrediction {
             symbol: l.symbol.clone(),
             repeats: l.repeats,
             seconds: device_seconds + fitted.run.launch_gap_s,
@@ -181,7 +198,7 @@ impl CostModel {
             registers: code.registers,
             warps: on.resident_warps as u32,
             waves: on.waves(self.sms),
-        }
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What each machine instruction asks of its scheduler: pipe, latency, stall and issue slots.
 use super::binary::{Instruction, Kind};
+use super::coarsened::Elements;
 use super::program::SLOW_PATH_CLOCKS;
 use super::simulation::{Pipe, ScheduledInstruction};
 use crate::cost::census::KernelWork;
@@ -7,6 +8,7 @@ use crate::cost::fitted::MachineCodeConstants;
 use crate::cost::rates::Rates;
 use crate::cost::traffic::MemoryTraffic;
 use crate::cost::{Unit, memory};
+use kerf_device::occupancy::WARP;
 use kerf_pass::count::{CountedAccess, MemoryKind, Pattern};
 use std::collections::BTreeMap;
 
@@ -71,6 +73,8 @@ pub(super) struct LaunchContext<'a> {
     pub queueing_factor: f64,
     /// Threads of a block.
     pub block: [u32; 3],
+    /// Elements of threads.
+    pub elements: Elements,
     /// Instructions of the slow paths of divisions that are executed, by line.
     pub slow_paths: &'a BTreeMap<usize, f64>,
 }
@@ -148,11 +152,13 @@ impl LaunchContext<'_> {
             |m: MemoryKind| access.filter(|l| l.access.memory == m || l.pattern.is_some());
         // Passes of a warp whose lanes' words lie side by side.
         let coalesced = i.bytes / 4.0;
+        let coarse = |a, p| self.coarse_passes(a, p, self.block);
         let (passes, latency_clocks) = match i.kind {
             Kind::Load => {
                 let found = in_memory(MemoryKind::Global);
                 // Without an access of the program it is a load from a table of libdevice, which L1 holds.
                 let passes = found.map_or(0.0, |l| match l.pattern {
+                    _ if self.elements.of_thread > 1.0 => coarse(l.access, l.pattern),
                     Some(p) => memory::global_passes(l.access, p, i.bytes as u64),
                     None => l.passes,
                 });
@@ -161,7 +167,12 @@ impl LaunchContext<'_> {
             }
             Kind::SharedLoad | Kind::SharedStore => {
                 let passes = in_memory(MemoryKind::Shared).map_or(coalesced, |l| {
-                    memory::shared_passes(l.access, l.pattern, self.block, i.bytes as u64)
+                    match self.elements.of_thread > 1.0 {
+                        true => coarse(l.access, l.pattern),
+                        false => {
+                            memory::shared_passes(l.access, l.pattern, self.block, i.bytes as u64)
+                        }
+                    }
                 });
                 let wide = match i.bytes > 8.0 {
                     true => self.constants.wide_shared_load_clocks,
@@ -172,7 +183,10 @@ impl LaunchContext<'_> {
             Kind::Store => {
                 let recorded = access.and_then(|l| Some((l.access, l.pattern?)));
                 let passes = recorded.map_or(ASSUMED_PASSES, |(a, p)| {
-                    memory::global_passes(a, p, i.bytes as u64)
+                    match self.elements.of_thread > 1.0 {
+                        true => coarse(a, Some(p)),
+                        false => memory::global_passes(a, p, i.bytes as u64),
+                    }
                 });
                 (passes, 0.0)
             }
@@ -187,6 +201,16 @@ impl LaunchContext<'_> {
             pipe_clocks: LOAD_STORE_SHARERS * passes,
             latency_clocks,
         })
+    }
+
+    /// Passes of an access of a coarsened kernel: the lanes of a warp are as many elements apart as a thread has side by side,
+    /// whether one instruction moves them all or several do.
+    fn coarse_passes(&self, a: &CountedAccess, p: Option<&Pattern>, block: [u32; 3]) -> f64 {
+        let of_one = memory::passes(a, p, block);
+        match memory::differs_between_lanes(a, p) {
+            true => (of_one * self.elements.run).min(f64::from(WARP)),
+            false => of_one,
+        }
     }
 
     /// Use of the other pipes. Clocks without a figure of the profile are a warp's 32 lanes over the width of the pipe (NVIDIA's

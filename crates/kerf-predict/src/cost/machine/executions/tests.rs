@@ -45,6 +45,7 @@ fn by_ten_warps(
         blocks,
         operations,
         access_bytes: &BTreeMap::new(),
+        elements: Elements::ONE,
         warps: 10.0,
     };
     let flow = FlowGraph::from_code(code);
@@ -226,6 +227,7 @@ fn accesses_that_are_not_aligned_are_one() {
             blocks: &sources,
             operations: &operations,
             access_bytes: &BTreeMap::from([(2, bytes)]),
+        elements: Elements::ONE,
             warps: 10.0,
         };
         let out = execution_profile(&code, &FlowGraph::from_code(&code), &program);
