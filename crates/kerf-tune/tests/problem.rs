@@ -196,6 +196,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
     let s = subject();
     let scope = TuningScope {
         formats,
+        raise: false,
         by: Grouping::Site,
         storage: false,
         approx: Some(Approx {
@@ -304,6 +305,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
     let s = subject_of(&none);
     let scope = TuningScope {
         formats: &[],
+        raise: false,
         by: Grouping::Variable,
         storage: false,
         approx: Some(Approx {

@@ -3,6 +3,8 @@
 mod constants;
 #[path = "tune/limits.rs"]
 mod limits;
+#[path = "tune/raised.rs"]
+mod raised;
 #[path = "tune/refused.rs"]
 mod refused;
 

@@ -13,7 +13,7 @@ use crate::launch::tuners::Factor;
 use crate::made::MadeScope;
 use crate::models::{self, PredictedTimes, Predictions};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
-use crate::problem::{TuningScope, for_scope};
+use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
 use crate::result;
@@ -71,6 +71,14 @@ impl Acceptance {
     }
 }
 
+impl Acceptance {
+    /// Whether formats are tuned, within a tolerance that the program itself may miss.
+    fn may_raise(&self, request: &TuneRequest) -> bool {
+        let given = !self.by_own_error && !self.same_bits && request.ratio.is_none();
+        given && !request.formats.is_empty()
+    }
+}
+
 /// What is searched.
 pub(super) struct SearchSpace {
     pub subject: Subject,
@@ -80,6 +88,58 @@ pub(super) struct SearchSpace {
     pub input: Input,
     /// What a reader should know of the shapes of launches.
     pub shape_notes: Vec<String>,
+    /// Wider formats are in it.
+    pub raise: bool,
+    /// Why there is nothing to tune but what can be raised, which helps where the program itself misses the tolerance.
+    pub nothing: Option<NothingLower>,
+}
+
+/// That no operation can be lowered, and why.
+pub(super) struct NothingLower {
+    kernels: String,
+    why: String,
+}
+
+impl NothingLower {
+    pub fn error(&self) -> ProblemError {
+        ProblemError::Nothing {
+            kernels: self.kernels.clone(),
+            why: self.why.clone(),
+        }
+    }
+}
+
+/// What can be chosen, with what a reader should know of the shapes of launches.
+fn choices(
+    request: &TuneRequest,
+    subject: &Subject,
+    criteria: &Criteria,
+    input: &Input,
+    raise: bool,
+) -> Result<(Tunable, Vec<String>), ProblemError> {
+    let counts = match makes_functions(request, subject) {
+        false => None,
+        true => counts::obtain(request, subject, input).ok(),
+    };
+    let scope = TuningScope {
+        formats: &request.formats,
+        raise,
+        by: request.grouping,
+        storage: request.storage,
+        approx: request.approx,
+        layout: request.layout,
+        algebra: request.algebra.then_some(&request.profile),
+        made: counts.as_ref().map(|counts| MadeScope {
+            counts,
+            profile: &request.profile,
+            tolerance: criteria.tolerance,
+            metric: criteria.metric,
+        }),
+    };
+    match request.launch {
+        false => Ok((for_scope(subject, &scope)?, Vec::new())),
+        true => launch::prepare::tunable(request, subject, &scope, input),
+    }
 }
 
 impl SearchSpace {
@@ -100,37 +160,22 @@ impl SearchSpace {
             true => None,
             false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
         };
-        let mut lock = None;
-        let counts = match makes_functions(request, &subject) {
+        let writes = makes_functions(request, &subject) || request.launch;
+        let lock = match writes {
+            true => Some(hold_folder(&request.out)?),
             false => None,
-            true => {
-                lock = Some(hold_folder(&request.out)?);
-                counts::obtain(request, &subject, &input).ok()
-            }
         };
         let criteria = &acceptance.criteria;
-        let scope = TuningScope {
-            formats: &request.formats,
-            by: request.grouping,
-            storage: request.storage,
-            approx: request.approx,
-            layout: request.layout,
-            algebra: request.algebra.then_some(&request.profile),
-            made: counts.as_ref().map(|counts| MadeScope {
-                counts,
-                profile: &request.profile,
-                tolerance: criteria.tolerance,
-                metric: criteria.metric,
-            }),
-        };
-        let (tunable, mut shape_notes) = match request.launch {
-            false => (for_scope(&subject, &scope)?, Vec::new()),
-            true => {
-                if lock.is_none() {
-                    lock = Some(hold_folder(&request.out)?);
-                }
-                launch::prepare::tunable(request, &subject, &scope, &input)?
+        let chosen = |raise| choices(request, &subject, criteria, &input, raise);
+        let mut nothing = None;
+        let (tunable, mut shape_notes) = match chosen(false) {
+            Err(ProblemError::Nothing { kernels, why }) if acceptance.may_raise(request) => {
+                let lower = NothingLower { kernels, why };
+                let wider = chosen(true).map_err(|_| lower.error())?;
+                nothing = Some(lower);
+                wider
             }
+            other => other?,
         };
         shape_notes.extend(
             tunable
@@ -144,8 +189,26 @@ impl SearchSpace {
             acceptance,
             input,
             shape_notes,
+            raise: nothing.is_some(),
+            nothing,
         };
         Ok((space, checked, lock))
+    }
+
+    /// Whether wider formats may help, and are not in it yet.
+    pub fn may_raise(&self, request: &TuneRequest) -> bool {
+        !self.raise && self.acceptance.may_raise(request)
+    }
+
+    /// The same with wider formats in it.
+    pub fn with_wider_formats(self, request: &TuneRequest) -> Result<SearchSpace, TuneError> {
+        let criteria = &self.acceptance.criteria;
+        let (tunable, _) = choices(request, &self.subject, criteria, &self.input, true)?;
+        Ok(SearchSpace {
+            tunable,
+            raise: true,
+            ..self
+        })
     }
 
     /// The search problem, before models say anything of it.
