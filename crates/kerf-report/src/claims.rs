@@ -20,7 +20,7 @@ pub enum OtherInputs<'v> {
     /// There were none, and why, where that is known.
     NotTried(Option<&'v str>),
     /// On so many, all that there were, the program itself exceeds the tolerance.
-    ProgramExceeds(usize),
+    ProgramExceeds(&'v Validation),
     /// Some counted.
     Tried(&'v Validation),
 }
@@ -31,7 +31,7 @@ impl<'v> OtherInputs<'v> {
         match v {
             None => OtherInputs::NotTried(None),
             Some(v) if v.tried() == 0 => OtherInputs::NotTried(v.remark.as_deref()),
-            Some(v) if v.counted() == 0 => OtherInputs::ProgramExceeds(v.tried()),
+            Some(v) if v.counted() == 0 => OtherInputs::ProgramExceeds(v),
             Some(v) => OtherInputs::Tried(v),
         }
     }
@@ -41,8 +41,10 @@ impl<'v> OtherInputs<'v> {
         match self {
             OtherInputs::NotTried(None) => "no other inputs were tried".into(),
             OtherInputs::NotTried(Some(why)) => format!("no other inputs were tried: {why}"),
-            OtherInputs::ProgramExceeds(n) => format!(
-                "nothing is known of other inputs: the program itself exceeds the tolerance on all {n} that were tried"
+            OtherInputs::ProgramExceeds(v) => format!(
+                "nothing is known of other inputs: {} exceeds the tolerance on all {} that were tried",
+                v.excused_by(),
+                v.tried()
             ),
             OtherInputs::Tried(v) => format!(
                 "on {} of {} other inputs within the tolerance, worst {}; {}",

@@ -4,6 +4,7 @@
 //! plan that raises as little as possible ([`crate::tuner::raise`]).
 mod assemble;
 mod prepare;
+mod search_models;
 
 pub use crate::error::TuneError;
 pub use crate::event::TuneEvent;
@@ -22,7 +23,8 @@ use crate::tuner::choose::Choice;
 use crate::tuner::raise::{self, Raising, TimesFromBase};
 use kerf_clang::compile::Toolchain;
 use kerf_search::{Outcome, Problem, Reason};
-use prepare::{Acceptance, CountedProgram, SearchModels, SearchSpace, Workers};
+use prepare::{Acceptance, SearchSpace, Workers};
+use search_models::{CountedProgram, SearchModels};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -177,6 +179,12 @@ fn attempt(
         warnings: progress.warnings,
         watch,
     };
+    if request.assembler.is_some() && tunable.has_double_words() {
+        tuner.note(
+            "times of double words are predicted from counts: their machine code is not read"
+                .into(),
+        );
+    }
     let floor = match progress.own {
         Some((floor, own)) => {
             tuner.known.insert(problem.identity(), own);

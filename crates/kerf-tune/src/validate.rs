@@ -19,6 +19,10 @@ pub struct Trials {
     pub skip: usize,
 }
 
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
@@ -33,6 +37,9 @@ pub struct Validation {
     /// Inputs that do not count: the program itself exceeds the tolerance on them, or, where that exceeds it on the tuning
     /// inputs too, the program with everything raised.
     pub beyond_program: usize,
+    /// It was the program with everything raised that exceeded it there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beyond_raised: bool,
     /// The largest error; none if it was infinite or a run failed.
     pub worst: Option<f64>,
     /// The input with that error.
@@ -56,12 +63,20 @@ impl Validation {
             perturb: t.perturb,
             passed: 0,
             beyond_program: 0,
+            beyond_raised: false,
             worst: Some(0.0),
             worst_input: None,
             confidence: t.confidence,
             pass_probability: 0.0,
             remark: None,
             used: t.skip,
+        }
+    }
+    /// What exceeded the tolerance on inputs that do not count.
+    pub fn excused_by(&self) -> &'static str {
+        match self.beyond_raised {
+            true => "the program with everything raised",
+            false => "the program itself",
         }
     }
     /// Inputs that ran.
@@ -214,6 +229,7 @@ impl Validator<'_> {
         mut tell: impl FnMut(usize, &PlanEvaluation),
     ) -> Result<Validation, StoreError> {
         let mut v = Validation::none(t);
+        v.beyond_raised = matches!(self.excuse, Excuse::Plan(..));
         let excuse = match &self.excuse {
             Excuse::Program => Some((vec![0; a.len()], Plan::default())),
             Excuse::Plan(a, plan) => Some((a.clone(), (**plan).clone())),

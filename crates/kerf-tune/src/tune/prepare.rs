@@ -1,18 +1,16 @@
 //! What a search is made of before anything is evaluated: the space, the store, workers and models.
-use crate::coded::Coded;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::error::TuneError;
 use crate::evaluate::{Evaluator, Input};
 use crate::event::{TuneEvent, Watch};
-use crate::full_size::{self, FullCounts};
 use crate::group::Group;
 use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::made::MadeScope;
-use crate::models::{self, PredictedTimes, Predictions};
-use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
+use crate::models::{self, Predictions};
+use crate::prediction::{CostKind, TimePredictor};
 use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
@@ -23,8 +21,7 @@ use crate::tunable::Tunable;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_files::FolderLock;
-use kerf_predict::cost::{self, CostError};
-use kerf_run::job::{Device, Job, ProgramCounts};
+use kerf_run::job::{Device, Job};
 use kerf_run::memory::{MemoryNeed, arena_bytes};
 use kerf_search::{Problem, Search};
 use serde_json::json;
@@ -384,143 +381,5 @@ impl Workers {
             self.count,
         )
         .with_remote(&request.remote)
-    }
-}
-
-/// What was counted of the program as it is, and the model of the device that predicts times from it.
-pub(super) struct CountedProgram {
-    /// None where the static score is asked for, or nothing could be counted.
-    pub counts: Option<ProgramCounts>,
-    pub device: Result<cost::CostModel, CostError>,
-    /// At the sizes of a GPU, where there is none and they are others.
-    pub full: Option<FullCounts>,
-    /// Why nothing was counted, or not on the search's own device.
-    pub notes: Vec<String>,
-}
-
-impl CountedProgram {
-    pub fn obtain(request: &TuneRequest, space: &SearchSpace) -> CountedProgram {
-        let counted = match request.cost {
-            CostKind::Static => Ok(None),
-            CostKind::Counts => counts::obtain(request, &space.subject, &space.input).map(Some),
-        };
-        let mut notes = Vec::new();
-        let counts = counted.unwrap_or_else(|e| {
-            notes.push(format!(
-                "nothing could be counted, so times are by the static score: {e}"
-            ));
-            None
-        });
-        if let Some(c) = counts.as_ref().filter(|c| !c.needs_cpu.is_empty()) {
-            let why = c.needs_cpu.join("; ");
-            notes.push(format!(
-                "the program was counted on the CPU executor: {why}"
-            ));
-        }
-        let predicts = request.job.device == Device::Cpu && counts.is_some();
-        let full = match predicts {
-            true => full_size::count(request, &space.subject, &space.input),
-            false => Ok(None),
-        };
-        let full = full.unwrap_or_else(|e| {
-            notes.push(format!(
-                "times are of the sizes that ran, not of a GPU's: {e}"
-            ));
-            None
-        });
-        CountedProgram {
-            counts,
-            full,
-            device: cost::CostModel::new(&request.profile),
-            notes,
-        }
-    }
-}
-
-/// The models of time and error that the search goes by.
-pub(super) struct SearchModels<'s> {
-    pub cost: Box<dyn TimePredictor + 's>,
-    /// What judges plans where nothing is measured, if it is another one.
-    pub judge: Option<Box<dyn TimePredictor + 's>>,
-    /// Times from machine code, beside them.
-    pub code: Option<Coded<'s>>,
-    pub errors: Box<dyn ErrorPredictor>,
-    /// Why it is not the cost model that was asked for.
-    pub notes: Vec<String>,
-}
-
-impl<'s> SearchModels<'s> {
-    /// Those of a search without a GPU; none with one, or where nothing was counted.
-    fn predicted(
-        request: &'s TuneRequest,
-        space: &'s SearchSpace,
-        counted: &'s CountedProgram,
-    ) -> Option<PredictedTimes<'s>> {
-        let own = counted
-            .counts
-            .as_ref()
-            .filter(|_| request.job.device == Device::Cpu)?;
-        let device = counted.device.as_ref().ok()?;
-        let (subject, tunable) = (&space.subject, &space.tunable);
-        models::predicted_times(
-            (subject, tunable),
-            device,
-            (own, counted.full.as_ref()),
-            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
-            request.assembler.as_ref(),
-        )
-        .ok()
-    }
-
-    pub fn new(
-        request: &'s TuneRequest,
-        space: &'s SearchSpace,
-        counted: &'s CountedProgram,
-        watch: &mut Watch,
-    ) -> SearchModels<'s> {
-        let (subject, tunable) = (&space.subject, &space.tunable);
-        let counts = counted.counts.as_ref();
-        if let Some(all) = Self::predicted(request, space, counted) {
-            let full = counted.full.as_ref().map(|f| &f.counts);
-            let note = models::unfilled(subject, &counted.device, full.or(counts));
-            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
-            return SearchModels {
-                cost: Box::new(all.guide),
-                judge: all.judge.map(|j| -> Box<dyn TimePredictor> { Box::new(j) }),
-                code: None,
-                errors: models::sensitivity(subject, tunable, counts),
-                notes: Vec::new(),
-            };
-        }
-        let (cost, note) = models::cost_model(
-            subject,
-            tunable,
-            &request.profile,
-            &counted.device,
-            counts,
-            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
-        );
-        if request.job.device == Device::Cpu {
-            let note = models::unfilled(subject, &counted.device, counts);
-            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
-        }
-        // Where nothing is measured, times are the predictions, and one model makes them.
-        let measures = request.job.device == Device::Cuda && request.strategy == "guided";
-        let assembler = request.assembler.as_ref().filter(|_| measures);
-        let code = models::code_model(
-            subject,
-            tunable,
-            &counted.device,
-            counts,
-            assembler,
-            &mut |done, of| watch(&TuneEvent::Compiled { done, of }),
-        );
-        SearchModels {
-            cost,
-            judge: None,
-            code,
-            errors: models::sensitivity(subject, tunable, counts),
-            notes: note.into_iter().collect(),
-        }
     }
 }

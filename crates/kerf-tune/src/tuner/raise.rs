@@ -252,3 +252,55 @@ impl Tuner<'_> {
         each.all(|((x, y), g)| x == y || !g.raises(*x) && !g.raises(*y))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::Group;
+    use crate::setting::Setting;
+    use kerf_pass::SiteFormat::{self, Dw64, F32, F64};
+    use kerf_search::{Level, Variable};
+
+    fn tunable() -> Tunable {
+        let settings = |all: &[SiteFormat]| all.iter().map(|f| Setting::Format(*f)).collect();
+        let groups = ["a", "b"].map(|n| Group::for_launch(n, settings(&[F64, F32, Dw64])));
+        Tunable {
+            groups: groups.to_vec(),
+            excluded: Vec::new(),
+            fixed: Vec::new(),
+            chosen: Default::default(),
+            math: Default::default(),
+            warps: None,
+            single: Vec::new(),
+            launch: None,
+            coarse: Vec::new(),
+            uncoarsened: Vec::new(),
+            rewritten: Vec::new(),
+            made: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_strategy_sees_the_raised_groups_with_one_level() {
+        let t = tunable();
+        let base = RaisedBase {
+            levels: vec![2, 0],
+            time: 1.5,
+        };
+        let variable = |g: &Group| {
+            let names = g.formats.iter().map(|f| Level::named(f.to_string()));
+            Variable::new(g.name.clone(), names.collect())
+        };
+        let all = t.groups.iter().map(variable).collect();
+        let seen = base.problem(&Problem::precision(all, Vec::new(), 1e-9), &t);
+        let names =
+            |v: &Variable| -> Vec<String> { v.levels.iter().map(|l| l.name.clone()).collect() };
+        assert_eq!(names(&seen.variables[0]), ["dw64"]);
+        assert_eq!(names(&seen.variables[1]), ["f64", "f32"]);
+        assert_eq!(base.whole(&[0, 1]), [2, 1]);
+        assert_eq!(base.seen(&[2, 1], &t), Some(vec![0, 1]));
+        // Others raise less, or more.
+        assert_eq!(base.seen(&[0, 1], &t), None);
+        assert_eq!(base.seen(&[2, 2], &t), None);
+    }
+}
