@@ -198,12 +198,8 @@ fn attempt(
             own_floor(&mut tuner, &mut phases)?
         }
     };
-    if space.may_raise(request) && !within(&floor, tuner.tolerance()) {
+    if needs_wider_formats(&mut tuner, space, &floor) {
         let own = tuner.known[&problem.identity()].clone();
-        tuner.note(format!(
-            "the program itself misses the tolerance of {:e}: wider formats are tried",
-            tuner.tolerance()
-        ));
         return Ok(Attempt::Missed(Progress {
             own: Some((floor, own)),
             store: tuner.store,
@@ -268,6 +264,28 @@ fn own_floor(tuner: &mut Tuner, phases: &mut PhaseSeconds) -> Result<Floor, Tune
     floor
 }
 
+/// Whether the program itself misses the tolerance, and wider formats, which are not in the space yet, may help; with a word on it.
+fn needs_wider_formats(tuner: &mut Tuner, space: &SearchSpace, floor: &Floor) -> bool {
+    let may = space.may_raise(tuner.request);
+    if within(floor, tuner.tolerance()) || !(may || space.raise) {
+        return false;
+    }
+    if !floor.repeats {
+        tuner.note(
+            "wider formats are not tried: the program gives other bits every time, and one run of a plan would be luck"
+                .into(),
+        );
+        return false;
+    }
+    if may {
+        tuner.note(format!(
+            "the program itself misses the tolerance of {:e}: wider formats are tried",
+            tuner.tolerance()
+        ));
+    }
+    may
+}
+
 /// Whether the program itself is within a tolerance.
 fn within(floor: &Floor, tolerance: f64) -> bool {
     floor.error.is_some_and(|e| e <= tolerance)
@@ -319,7 +337,7 @@ fn search(
     }
     tuner.validate_at_cpu_sizes(&own);
     phases.program_s += phase.lap();
-    if !met && space.raise {
+    if !met && space.raise && floor.repeats {
         tuner.raising = Some(raised(tuner, counted)?);
     }
     let begins = met || tuner.raising.as_ref().is_some_and(|r| r.base.is_some());

@@ -436,6 +436,8 @@ fn bits_that_change_from_run_to_run_are_a_floor() {
     let between = format!("{:e}", (least + worst) / 2.0);
     let o = with(&between, "s");
     assert_eq!(o.status.code(), Some(1), "{}", text(&o.stderr));
+    let said = text(&o.stderr);
+    assert!(said.contains("wider formats are not tried"), "{said}");
     assert!(
         text(&o.stdout).contains("cannot be met"),
         "{}",
