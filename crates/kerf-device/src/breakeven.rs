@@ -199,6 +199,15 @@ pub fn rows(p: &DeviceProfile) -> Vec<BreakevenRow> {
     FUNCTIONS.into_iter().map(row).collect()
 }
 
+/// Whether a sum, a product and a multiply-add of two f32 words all take less time than those of f64: where a search for f64 programs
+/// has reason to try pairs of f32.
+pub fn pairs_of_f32_pay(p: &DeviceProfile) -> bool {
+    let basic = ["add", "mul", "fma"];
+    let rows = rows(p);
+    let mut basic = rows.iter().filter(|r| basic.contains(&r.function));
+    basic.all(|r| r.winner == Some(Winner::Float2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +236,23 @@ mod tests {
         assert_eq!(r.double2_cost, Some(20.0));
         assert_eq!(r.float2.rate.expect("derived").basis, Basis::Derived);
         assert_eq!(r.f64.rate.expect("published").basis, Basis::Published);
+    }
+
+    #[test]
+    fn pairs_of_f32_pay_where_doubles_are_scarce() {
+        for (word, pay) in [
+            ("h200", false),
+            ("h100", false),
+            ("a100", false),
+            ("b200", false),
+            ("rtx3090", true),
+            ("rtx4090", true),
+            ("rtx5090", true),
+            ("b300", true),
+            ("t4", true),
+        ] {
+            assert_eq!(pairs_of_f32_pay(&profile(word)), pay, "{word}");
+        }
     }
 
     #[test]

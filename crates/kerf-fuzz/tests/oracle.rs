@@ -59,7 +59,7 @@ struct Tally {
     skipped: BTreeMap<String, usize>,
 }
 
-/// A plan that gives each site a narrower format at random, and the formats by instruction.
+/// A plan that gives each site a narrower format, or the next wider one, at random, and the formats by instruction.
 fn random_plan(
     m: &Module,
     k: &RandomKernel,
@@ -72,13 +72,18 @@ fn random_plan(
     // From plans that change little to plans that change everything.
     let percent = [10, 50, 90, 100][random.below(4)];
     for s in &map.sites {
-        // A format that is no narrower would be refused, and the site be left out.
-        let mut narrower = vec![Format::F32, Format::F16, Format::Bf16];
-        narrower.retain(|f| f.bytes() < s.format.bytes());
-        if narrower.is_empty() || random.below(100) >= percent {
+        // A format that is neither would be refused, and the site be left out.
+        let mut others = vec![Format::F32, Format::F16, Format::Bf16];
+        others.retain(|f| f.bytes() < s.format.bytes());
+        match s.format {
+            Format::F64 => {}
+            Format::F32 => others.push(Format::F64),
+            Format::F16 | Format::Bf16 => others.push(Format::F32),
+        }
+        if random.below(100) >= percent {
             continue;
         }
-        let f = narrower[random.below(narrower.len())];
+        let f = others[random.below(others.len())];
         let i = map.instructions[s.id];
         match kerf_pass::formats::check(i, f.into()) {
             Ok(()) => {

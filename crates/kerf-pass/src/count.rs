@@ -20,6 +20,7 @@ pub mod warp;
 
 pub use accesses::{CountedAccess, Direction, MemoryKind, Root};
 pub use addresses::{ADDRESSES, First, Pattern, SampledAccesses, join as join_patterns, patterns};
+pub use fields::LEAST_DW32;
 pub use lanes::{Noted, Spread, Together, WARPS};
 pub use record::{BlockCount, CountTally, LaunchCounts, LocalError, SiteRecord};
 pub use stride::Slope;

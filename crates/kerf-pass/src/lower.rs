@@ -1,4 +1,4 @@
-//! Narrower machine formats: chosen sites computed in f32, f16 or bf16.
+//! Other machine formats: chosen sites computed in f32, f16 or bf16, or in the next wider one (f32 as f64, 16 bits as f32).
 //!
 //! A site in a format takes its operands rounded to that format and rounds its result to it, once.
 //! Sums, products, quotients and fma are the instruction in that format; where the hardware, or the
@@ -153,6 +153,40 @@ impl Pass {
         Ok(r)
     }
 
+    /// A call of libdevice's f64 function, its operands widened, which is exact.
+    fn wide_library(
+        &self,
+        e: &mut FormatEngine,
+        b: &Builder,
+        i: Value,
+        single: &str,
+    ) -> Result<Value, LlvmError> {
+        let double = functions::double(single)
+            .ok_or_else(|| LlvmError(format!("__nv_{single} has no version in f64")))?;
+        let args = match i.opcode() {
+            Some(Opcode::LLVMCall) => i.args(),
+            _ => i.operands(),
+        };
+        let args = args
+            .iter()
+            .map(|a| match format_of(*a) {
+                Some(_) => e.get(*a, SiteFormat::F64),
+                None => Ok(*a),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let ret = match format_of(i) {
+            Some(_) => b.float_ty(Format::F64),
+            None => i.ty(),
+        };
+        let params: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+        let f =
+            e.m.declare(&format!("__nv_{double}"), ret.function(&params));
+        if kerf_ir::prepare::is_pure_math(f) {
+            f.mark_pure();
+        }
+        Ok(b.call(f, &args))
+    }
+
     fn moved(
         &self,
         e: &mut FormatEngine,
@@ -259,6 +293,9 @@ impl Build for Pass {
                     };
                     b.intrinsic(name, &types, x)
                 })?,
+                Operation::Library(single) if to == SiteFormat::F64 => {
+                    self.wide_library(e, b, i, &single)?
+                }
                 Operation::Library(single) => self.library(e, b, i, &single, to)?,
                 Operation::Nvvm(name) => self.in_f32(e, b, &args, to, &|b, x| {
                     b.intrinsic(&format!("llvm.nvvm.{name}"), &[], x)

@@ -139,6 +139,14 @@ impl Plan {
         self.launch.is_empty() && self.kernels.values().all(KernelPlan::is_identity)
     }
 
+    /// Whether something in it is computed in double words.
+    pub fn has_double_words(&self) -> bool {
+        let sites = self.kernels.values().flat_map(|k| k.sites.values());
+        let second = self.kernels.values().filter_map(|k| k.partition.as_ref());
+        let mut all = sites.chain(second.flat_map(|p| p.sites.values()));
+        all.any(|f| f.is_pair())
+    }
+
     /// The plan that gives a format to every site of a prepared module that can have it.
     pub fn all_sites(m: &Module, format: SiteFormat) -> Plan {
         let infos = kernels::kernels(m);

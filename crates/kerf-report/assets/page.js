@@ -53,7 +53,8 @@ const why = k => {
   const s = $("verdict"), sp = R.speedup;
   const name = String(R.workload).split("/").pop();
   $("file").textContent = name;
-  const head = R.verdict === "tuned" ? `${sp.value.toFixed(2)} times as fast, within the tolerance`
+  const head = R.verdict === "raised" ? `Within the tolerance with ${R.raised ? R.raised.operations : "some"} operations in wider formats; the program itself is not`
+    : R.verdict === "tuned" ? `${sp.value.toFixed(2)} times as fast, within the tolerance`
     : R.verdict === "unchanged" ? "Nothing faster stays within the tolerance; the program stays as it is"
     : "The program itself is not within the tolerance";
   const fact = (label, big, cls, ...more) => el("div", {class: "fact"}, el("div", {class: "label"}, label), el("div", {class: "big " + (cls || "")}, big), more.map(m => m === null ? null : el("div", {class: "more"}, m)));
@@ -72,6 +73,7 @@ const why = k => {
         worst && R.verdict === "tuned" ? `worst element ${worst[0]}[${worst[1].index}]: ${worst[1].got} for ${worst[1].reference}` : null),
       other ? fact("Other inputs", other.head, other.good ? "good" : "bad", ...other.more) : null,
       energy,
+      C.raised.length ? fact("Raised", String(C.raised.length), "", ...C.raised.slice(0, 8)) : null,
       C.rewritten.length ? fact("Expressions rewritten", String(C.rewritten.length), "", ...C.rewritten.slice(0, 8)) : null,
       C.made.length ? fact("Calls by made functions", String(C.made.length), "", ...C.made.slice(0, 8)) : null,
       fact("Errors measured on", R.device.startsWith("CPU") ? "CPU" : "GPU", "", R.device, C.time_kind === "predicted" ? `times are predicted for profile ${R.profile}` : null)),

@@ -3,11 +3,11 @@
 //! Architecture Invariant: text, Markdown and page say of speed, error, other inputs and energy only what this module
 //! gives them, and it gives nothing without the record that the sentence is about. Where a record is absent, the
 //! sentence is absent or says so; an absent number is never read as 0 or as infinite.
-use crate::words::number;
+use crate::words::{lines, number};
 use kerf_num::metrics::Rejection;
 use kerf_tune::criteria::OutputError;
 use kerf_tune::precheck::SanitizerCheck;
-use kerf_tune::result::{SearchVerdict, Speedup, TuneResult};
+use kerf_tune::result::{GroupResult, SearchVerdict, Speedup, TuneResult};
 use kerf_tune::validate::Validation;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub enum OtherInputs<'v> {
     /// There were none, and why, where that is known.
     NotTried(Option<&'v str>),
     /// On so many, all that there were, the program itself exceeds the tolerance.
-    ProgramExceeds(usize),
+    ProgramExceeds(&'v Validation),
     /// Some counted.
     Tried(&'v Validation),
 }
@@ -31,7 +31,7 @@ impl<'v> OtherInputs<'v> {
         match v {
             None => OtherInputs::NotTried(None),
             Some(v) if v.tried() == 0 => OtherInputs::NotTried(v.remark.as_deref()),
-            Some(v) if v.counted() == 0 => OtherInputs::ProgramExceeds(v.tried()),
+            Some(v) if v.counted() == 0 => OtherInputs::ProgramExceeds(v),
             Some(v) => OtherInputs::Tried(v),
         }
     }
@@ -41,8 +41,10 @@ impl<'v> OtherInputs<'v> {
         match self {
             OtherInputs::NotTried(None) => "no other inputs were tried".into(),
             OtherInputs::NotTried(Some(why)) => format!("no other inputs were tried: {why}"),
-            OtherInputs::ProgramExceeds(n) => format!(
-                "nothing is known of other inputs: the program itself exceeds the tolerance on all {n} that were tried"
+            OtherInputs::ProgramExceeds(v) => format!(
+                "nothing is known of other inputs: {} exceeds the tolerance on all {} that were tried",
+                v.excused_by(),
+                v.tried()
             ),
             OtherInputs::Tried(v) => format!(
                 "on {} of {} other inputs within the tolerance, worst {}; {}",
@@ -176,6 +178,8 @@ pub struct Claims {
     pub rewritten: Vec<String>,
     /// Math calls by functions made for their arguments.
     pub made: Vec<String>,
+    /// Groups in wider formats.
+    pub raised: Vec<String>,
 }
 
 impl Claims {
@@ -190,6 +194,7 @@ impl Claims {
             other_inputs: other_inputs(r).as_ref().map(OtherInputsFact::new),
             rewritten: rewritten(r),
             made: made(r),
+            raised: raised(r),
         }
     }
 }
@@ -218,6 +223,52 @@ pub fn rewritten(r: &TuneResult) -> Vec<String> {
     out
 }
 
+/// Groups that the plan raises, one sentence each: `line 12, 14: f64 -> dw64 (sum)`.
+pub fn raised(r: &TuneResult) -> Vec<String> {
+    let level = |g: &GroupResult| g.group.formats.iter().position(|f| *f == g.format);
+    let raises = |g: &&GroupResult| level(g).is_some_and(|l| l >= g.group.lower_levels());
+    let all = r.groups.iter().filter(raises);
+    let one = |g: &GroupResult| {
+        let place = match lines(&g.group.lines) {
+            l if l.is_empty() => String::new(),
+            l => format!("{l}: "),
+        };
+        let own = g.group.formats[0];
+        format!("{place}{own} -> {} ({})", g.format, g.group.name)
+    };
+    all.map(one).collect()
+}
+
+/// How many operations the plan raises, of how many that can be; none where nothing had to be.
+pub fn raised_operations(r: &TuneResult) -> Option<String> {
+    let raised = r.raised.as_ref()?;
+    let s = if raised.operations == 1 { "" } else { "s" };
+    Some(format!(
+        "{} operation{s} of {} in wider formats",
+        raised.operations, raised.of
+    ))
+}
+
+/// What wider formats cannot mend, where they were tried and the tolerance is missed all the same.
+pub fn beyond_raising(r: &TuneResult) -> Option<String> {
+    let raised = r.raised.as_ref()?;
+    if let Some(why) = &raised.failure {
+        let why = why.lines().next().unwrap_or_default();
+        return Some(format!(
+            "the program with everything raised does not run: {why}"
+        ));
+    }
+    let within = raised.everything.is_some_and(|e| e <= r.criteria.tolerance);
+    Some(match within {
+        true => "plans with wider formats are within the tolerance on the tuning inputs, and none passed on others".into(),
+        false => format!(
+            "with all {} operations that can be raised in wider formats the error is {}: the rest is the rounding of inputs and outputs to the formats of their buffers, or of operations that cannot be raised",
+            raised.of,
+            raised.everything.map_or_else(|| "infinite".to_owned(), |e| number(Some(e)))
+        ),
+    })
+}
+
 /// Math calls that a made function computes in the plan, one sentence each: `line 12: exp in f64 for -7.9e0 to 0e0, relative
 /// error at most 5.652e-10, degree 7`.
 pub fn made(r: &TuneResult) -> Vec<String> {
@@ -240,7 +291,7 @@ pub fn made(r: &TuneResult) -> Vec<String> {
 /// one says it, or the device that evaluations ran on.
 fn time_kind(r: &TuneResult) -> Option<&str> {
     match (r.verdict, &r.tie) {
-        (SearchVerdict::Tuned, _) => r.speedup.recorded_kind(),
+        (SearchVerdict::Tuned | SearchVerdict::Raised, _) => r.speedup.recorded_kind(),
         (_, Some(tie)) => tie.speedup.recorded_kind(),
         (_, None) => Some(&r.speedup.kind),
     }
@@ -248,6 +299,6 @@ fn time_kind(r: &TuneResult) -> Option<&str> {
 
 /// What there is to say of other inputs: nothing where nothing was changed.
 pub fn other_inputs(r: &TuneResult) -> Option<OtherInputs<'_>> {
-    (r.verdict == SearchVerdict::Tuned || r.validation.is_some())
-        .then(|| OtherInputs::new(r.validation.as_ref()))
+    let changed = matches!(r.verdict, SearchVerdict::Tuned | SearchVerdict::Raised);
+    (changed || r.validation.is_some()).then(|| OtherInputs::new(r.validation.as_ref()))
 }

@@ -3,7 +3,7 @@ use crate::claims::{self, checked, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines, number};
-use kerf_tune::result::SearchVerdict;
+use kerf_tune::result::{SearchVerdict, TuneResult};
 use std::fmt::Write;
 
 /// What became of a group.
@@ -21,10 +21,8 @@ fn line(g: &Gathered, i: usize) -> String {
     format!("  {place}{comma}{}: {what}{sep}{why}", group.group.name)
 }
 
-/// The explanation.
-pub fn explain(g: &Gathered) -> String {
-    let r = &g.result;
-    let mut o = String::new();
+/// What the search came to, in a few lines.
+fn headline(o: &mut String, r: &TuneResult) {
     let name = r.workload.file_name().unwrap_or_default().to_string_lossy();
     let limit = format!(
         "{} at most {}",
@@ -38,6 +36,13 @@ pub fn explain(g: &Gathered) -> String {
             speedup(&r.speedup),
             error(r.error, &r.outputs)
         ),
+        SearchVerdict::Raised => writeln!(
+            o,
+            "{name}: raised: the program itself has an error of {}, the plan {}, at {} ({limit})",
+            error(r.floor.error, &r.floor.outputs),
+            error(r.error, &r.outputs),
+            speedup(&r.speedup)
+        ),
         SearchVerdict::Unchanged => writeln!(
             o,
             "{name}: nothing faster is within the tolerance ({limit})"
@@ -48,6 +53,21 @@ pub fn explain(g: &Gathered) -> String {
             error(r.floor.error, &r.floor.outputs)
         ),
     };
+    if r.verdict == SearchVerdict::Unmet
+        && let Some(why) = claims::beyond_raising(r)
+    {
+        let _ = writeln!(o, "{why}");
+    }
+    if let (SearchVerdict::Raised, Some(n)) = (r.verdict, claims::raised_operations(r)) {
+        let _ = writeln!(o, "{n}");
+    }
+}
+
+/// The explanation.
+pub fn explain(g: &Gathered) -> String {
+    let r = &g.result;
+    let mut o = String::new();
+    headline(&mut o, r);
     if let Some(c) = compared(&r.outputs) {
         let _ = writeln!(o, "on the tuning inputs {c}");
     }
@@ -55,9 +75,15 @@ pub fn explain(g: &Gathered) -> String {
         let _ = writeln!(o, "{}", other.sentence());
     }
     let all = 0..r.groups.len();
-    let (kept, cut): (Vec<usize>, Vec<usize>) =
+    let (kept, changed): (Vec<usize>, Vec<usize>) =
         all.partition(|i| r.groups[*i].format == r.groups[*i].group.formats[0]);
-    for (title, some) in [("\ncut:", cut), ("\nkept:", kept)] {
+    let (raised, cut): (Vec<usize>, Vec<usize>) = changed.into_iter().partition(|i| {
+        let g = &r.groups[*i];
+        let level = r.assignment.get(*i);
+        level.is_some_and(|l| g.group.raises(*l))
+    });
+    let parts = [("\nraised:", raised), ("\ncut:", cut), ("\nkept:", kept)];
+    for (title, some) in parts {
         if !some.is_empty() {
             let _ = writeln!(o, "{title}");
         }
@@ -95,8 +121,10 @@ pub fn explain(g: &Gathered) -> String {
     }
     let beyond = r.front.iter().filter(|p| p.error > r.criteria.tolerance);
     let best = r.speedup.value;
+    // Beyond a tolerance that has to be raised for lies the program itself.
+    let more = r.verdict != SearchVerdict::Raised;
     if let Some(p) = beyond
-        .filter(|p| 1.0 / p.time > 1.05 * best)
+        .filter(|p| more && 1.0 / p.time > 1.05 * best)
         .min_by(|a, b| a.error.total_cmp(&b.error))
     {
         let _ = writeln!(

@@ -28,6 +28,14 @@ pub fn kept(g: &Gathered, group: usize) -> String {
     };
     let lower = next(r, group).map_or_else(|| "lower".to_owned(), |s| s.to_string());
     match k {
+        KeptReason::Needed { error } => {
+            let own = r.groups[group].group.formats[0];
+            let limit = bound(r.criteria.tolerance);
+            match error {
+                Some(_) => format!("{own} costs {}, limit {limit}", number(*error)),
+                None => format!("{own} is not within the tolerance"),
+            }
+        }
         KeptReason::Error {
             error: None,
             rejection: Some(why),

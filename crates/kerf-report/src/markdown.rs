@@ -38,6 +38,11 @@ pub fn markdown(g: &Gathered) -> String {
         "speed-up",
         match r.verdict {
             SearchVerdict::Tuned => format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+            SearchVerdict::Raised => format!(
+                "{}, {}; raised, since the program itself is not within the tolerance",
+                speedup(&r.speedup),
+                r.speedup.by
+            ),
             SearchVerdict::Unchanged => "none: nothing faster is within the tolerance".into(),
             SearchVerdict::Unmet => "none: the program itself is not within the tolerance".into(),
         },
@@ -79,6 +84,7 @@ pub fn markdown(g: &Gathered) -> String {
         );
     }
     let changed = [
+        ("Raised", claims::raised(r)),
         ("Rewritten", claims::rewritten(r)),
         ("Math calls by made functions", claims::made(r)),
     ];

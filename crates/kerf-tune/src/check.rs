@@ -1,9 +1,9 @@
 //! A result on inputs that neither its search nor its validation has seen.
 use crate::evaluate::{Evaluator, PlanEvaluation, WorkerProgram};
-use crate::result::{self, ResultError, TuneResult};
+use crate::result::{self, ResultError, SearchVerdict, TuneResult};
 use crate::store::{Store, StoreError};
 use crate::subject::{Subject, SubjectError};
-use crate::validate::{Trials, Validation, Validator};
+use crate::validate::{Excuse, Trials, Validation, Validator};
 use kerf_run::job::{Device, Job};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -106,6 +106,11 @@ pub fn check(
         tuned: result.input,
         digest: result.inputs.clone(),
         hard: Vec::new(),
+        excuse: match result.verdict {
+            // The program itself misses the tolerance everywhere.
+            SearchVerdict::Raised => Excuse::Nothing,
+            _ => Excuse::Program,
+        },
     }
     .run(&result.assignment, &plan, &trials, true, tell)?;
     Ok(ResultCheck { result, validation })

@@ -1,9 +1,17 @@
-//! Formats that operations and memory may be narrowed to.
+//! Formats that operations and memory may be lowered to, and those that operations may be raised to.
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 
-/// Formats that a site may be lowered to.
+/// Formats that a site, or memory, may be lowered to on any device.
 pub const NARROW: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
+
+/// The same with pairs of f32, which operations in f64 may be lowered to; memory holds no pairs.
+pub const LOWER: [SiteFormat; 4] = [
+    SiteFormat::Dw32,
+    SiteFormat::F32,
+    SiteFormat::F16,
+    SiteFormat::Bf16,
+];
 
 /// Significant bits.
 pub fn precision(f: Format) -> u32 {
@@ -12,5 +20,23 @@ pub fn precision(f: Format) -> u32 {
         Format::F32 => 24,
         Format::F16 => 11,
         Format::Bf16 => 8,
+    }
+}
+
+/// Significant bits of every result, by proven bounds: of a pair those that its division keeps, 15 u^2 (Joldes, Muller, Popescu
+/// 2017).
+pub fn significant_bits(f: SiteFormat) -> u32 {
+    match f.is_pair() {
+        true => 2 * precision(f.word()) - 3,
+        false => precision(f.word()),
+    }
+}
+
+/// Formats that an operation may be raised to, the least precise first.
+pub fn wider(own: Format) -> &'static [SiteFormat] {
+    match own {
+        Format::F64 => &[SiteFormat::Dw64],
+        Format::F32 => &[SiteFormat::Dw32, SiteFormat::F64],
+        Format::F16 | Format::Bf16 => &[SiteFormat::F32],
     }
 }

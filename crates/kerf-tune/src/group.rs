@@ -1,4 +1,5 @@
 //! Groups: what changes as one is a variable of the search.
+use crate::formats::significant_bits;
 use crate::made_level::MadeLevel;
 use crate::rewrite_level::RewriteLevel;
 use crate::setting::Setting;
@@ -62,6 +63,20 @@ impl Group {
             rewrites: Vec::new(),
             made: Vec::new(),
         }
+    }
+
+    /// How many levels come before those that are wider than its own: the program's own, and what is lower.
+    pub fn lower_levels(&self) -> usize {
+        let bits = |s: &Setting| s.format().map(significant_bits);
+        let own = self.formats.first().and_then(bits);
+        let wider = |s: &Setting| matches!((bits(s), own), (Some(b), Some(own)) if b > own);
+        let found = self.formats.iter().position(wider);
+        found.unwrap_or(self.formats.len())
+    }
+
+    /// Whether a level is a format that is wider than its own.
+    pub fn raises(&self, level: u8) -> bool {
+        usize::from(level) >= self.lower_levels()
     }
 
     /// Its operations; those of memory may be in several kernels.

@@ -3,7 +3,7 @@ use crate::algebra;
 use crate::approx::{self, Approx};
 use crate::coarse;
 use crate::code;
-use crate::formats::precision;
+use crate::formats::{precision, significant_bits, wider};
 use crate::group::key;
 pub use crate::group::{Group, Grouping};
 use crate::launch::choice::LaunchChoice;
@@ -14,6 +14,7 @@ use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
 pub use crate::tunable::{Excluded, Tunable};
 use kerf_device::profile::DeviceProfile;
+use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{FormatRefusal, SiteFormat};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ use std::collections::BTreeMap;
 pub struct TuningScope<'w> {
     /// Formats of operations; empty: they keep theirs.
     pub formats: &'w [SiteFormat],
+    /// Operations may have wider formats too, which are their groups' last levels.
+    pub raise: bool,
     /// What changes together.
     pub by: Grouping,
     /// Hold memory in narrower formats too.
@@ -69,31 +72,68 @@ enum Obstacle {
     Refused(FormatRefusal),
 }
 
-/// Why a site is not lowered to any of the formats; none if it can be to one of them.
-fn obstacle(k: &Kernel, site: usize, formats: &[SiteFormat]) -> Option<Obstacle> {
+/// Why a site cannot have any of the other formats; none if it can have one of them.
+fn obstacle(k: &Kernel, site: usize, others: &OtherFormats) -> Option<Obstacle> {
     let own = k.sites[site].format;
     if k.variables[site].is_none() {
         return Some(Obstacle::Memory);
     }
-    let narrower: Vec<SiteFormat> = narrower(own, formats);
-    if narrower.is_empty() {
+    if others.all().next().is_none() {
         return Some(Obstacle::NoneNarrower(own));
     }
-    let why: Vec<&FormatRefusal> = narrower
-        .iter()
-        .filter_map(|f| k.refused.get(&(site, *f)))
-        .collect();
-    (why.len() == narrower.len()).then(|| Obstacle::Refused(why[0].clone()))
+    let mut all = others.all();
+    let refused = |f: SiteFormat| k.refused.get(&(site, f));
+    if all.any(|f| refused(f).is_none()) {
+        return None;
+    }
+    let why = others.all().find_map(refused)?;
+    Some(Obstacle::Refused(why.clone()))
 }
 
 /// Those of the formats that are narrower, the widest first.
 fn narrower(own: Format, formats: &[SiteFormat]) -> Vec<SiteFormat> {
-    let bits = |f: &SiteFormat| precision(f.word());
     let mut some: Vec<SiteFormat> = formats.to_vec();
-    some.retain(|f| bits(f) < precision(own));
-    some.sort_by_key(|f| std::cmp::Reverse(bits(f)));
+    some.retain(|f| significant_bits(*f) < precision(own));
+    some.sort_by_key(|f| std::cmp::Reverse(significant_bits(*f)));
     some.dedup();
     some
+}
+
+/// Formats that operations of one format may have beside it.
+struct OtherFormats {
+    /// The widest first.
+    narrower: Vec<SiteFormat>,
+    /// The narrowest first.
+    wider: &'static [SiteFormat],
+}
+
+impl OtherFormats {
+    fn new(own: Format, formats: &[SiteFormat], raise: bool) -> OtherFormats {
+        OtherFormats {
+            narrower: narrower(own, formats),
+            wider: if raise { wider(own) } else { &[] },
+        }
+    }
+
+    /// In the order of the levels.
+    fn all(&self) -> impl Iterator<Item = SiteFormat> + '_ {
+        self.narrower.iter().chain(self.wider).copied()
+    }
+
+    /// The format of a site at each level of its group. A site that cannot follow its group goes as far as it can.
+    fn of_site(&self, k: &Kernel, site: usize, own: SiteFormat) -> Vec<SiteFormat> {
+        let mut all = vec![own];
+        for part in [&self.narrower[..], self.wider] {
+            let mut last = own;
+            for f in part {
+                if !k.refused.contains_key(&(site, *f)) {
+                    last = *f;
+                }
+                all.push(last);
+            }
+        }
+        all
+    }
 }
 
 /// The groups of a subject's operations at the formats asked for.
@@ -116,6 +156,7 @@ pub fn with_storage(
         subject,
         &TuningScope {
             formats,
+            raise: false,
             by,
             storage,
             approx: None,
@@ -153,7 +194,7 @@ pub fn with_launch(
         rewritten: Vec::new(),
         made: Vec::new(),
     };
-    if !scope.formats.is_empty() {
+    if !scope.formats.is_empty() || scope.raise {
         formatted(subject, scope, &mut t);
     }
     if let Some(asked) = scope.approx {
@@ -196,7 +237,8 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
             if t.chosen.contains_key(&(at, s.id)) {
                 continue; // goes with its memory
             }
-            if let Some(why) = obstacle(k, s.id, formats) {
+            let others = OtherFormats::new(s.format, formats, scope.raise);
+            if let Some(why) = obstacle(k, s.id, &others) {
                 t.excluded.push(Excluded {
                     kernel: k.name.clone(),
                     site: s.id,
@@ -207,7 +249,7 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
             let key = key(k, s.id, by);
             let g = *index.entry(key.clone()).or_insert_with(|| {
                 let mut all = vec![SiteFormat::from(s.format)];
-                all.extend(narrower(s.format, formats));
+                all.extend(others.all());
                 t.groups.push(Group {
                     name: format!("{}: {}", k.name, key.0),
                     kernel: k.name.clone(),
@@ -225,12 +267,7 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
             group.sites.push(s.id);
             let line = s.location.as_ref().map(|l| l.line);
             group.lines.extend(line.filter(|l| *l > 0));
-            // A site that cannot follow its group to the narrowest format goes as far as it can.
-            let mut site = vec![SiteFormat::from(s.format)];
-            for f in narrower(s.format, formats) {
-                let can = !k.refused.contains_key(&(s.id, f));
-                site.push(if can { f } else { site[site.len() - 1] });
-            }
+            let site = others.of_site(k, s.id, SiteFormat::from(s.format));
             t.chosen.insert((at, s.id), (g, site));
         }
     }
@@ -239,7 +276,9 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
 /// Memory as variables: loads and stores go with what they touch.
 fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
     for s in &subject.stored {
-        let lower = s.own.map_or_else(Vec::new, |own| narrower(own, formats));
+        let mut lower = s.own.map_or_else(Vec::new, |own| narrower(own, formats));
+        // Memory holds no pairs.
+        lower.retain(|f| !f.is_pair());
         let can: Vec<SiteFormat> = lower
             .iter()
             .filter(|f| !s.refused.contains_key(f))
@@ -325,7 +364,9 @@ fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError 
     } else {
         // There is no group, so no site can be lowered.
         let all = subject.kernels.iter();
-        let mut all = all.flat_map(|k| k.sites.iter().filter_map(|s| obstacle(k, s.id, formats)));
+        let obstacle =
+            |k, s: &Site| obstacle(k, s.id, &OtherFormats::new(s.format, formats, scope.raise));
+        let mut all = all.flat_map(|k| k.sites.iter().filter_map(move |s| obstacle(k, s)));
         let other = all.find(|o| *o != Obstacle::Memory);
         other.unwrap_or(Obstacle::Memory).to_string()
     };

@@ -3,12 +3,13 @@
 //! They are of the tuning inputs, like every error of the search; validation tries others. Errors are not
 //! predicted from them: first-order estimates are off by orders of magnitude where errors cancel, and a
 //! run of a group alone tells more.
+use crate::formats::significant_bits;
 use crate::prediction::ErrorPredictor;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
-use kerf_pass::count::{LocalError, SiteRecord};
+use kerf_pass::count::{LEAST_DW32, LocalError, SiteRecord};
 use kerf_run::job::ProgramCounts;
 use std::collections::BTreeMap;
 
@@ -55,6 +56,8 @@ fn misfit(seen: &SiteRecord, to: SiteFormat) -> Option<String> {
         ));
     }
     let below = match f {
+        // The low word goes before the high one.
+        Format::F32 if to.is_pair() => seen.below_dw32,
         Format::F16 => seen.below_f16,
         Format::F32 | Format::Bf16 => seen.below_f32,
         Format::F64 => 0,
@@ -63,9 +66,12 @@ fn misfit(seen: &SiteRecord, to: SiteFormat) -> Option<String> {
         .count
         .saturating_sub(seen.zeros + seen.nan + seen.infinite);
     (all > 0 && below as f64 > MOST * all as f64).then(|| {
+        let (limit, what) = match to.is_pair() {
+            true => (LEAST_DW32, format!("the low word of {to}")),
+            false => (f.min_normal(), f.to_string()),
+        };
         format!(
-            "its values are from {exponents}, and {below} of {all} lie below {:e}, where {f} loses digits",
-            f.min_normal()
+            "its values are from {exponents}, and {below} of {all} lie below {limit:e}, where {what} loses digits"
         )
     })
 }
@@ -91,7 +97,11 @@ impl Ranges {
         };
         for ((at, site), (group, formats)) in &tunable.chosen {
             let Some(s) = seen(*at, *site) else { continue };
-            for (level, to) in formats.iter().enumerate().skip(1) {
+            let own = formats[0];
+            // What is raised lost digits by its precision, not by its range.
+            let narrower = formats.iter().enumerate().skip(1);
+            let narrower = narrower.filter(|f| significant_bits(*f.1) < significant_bits(own));
+            for (level, to) in narrower {
                 let plain = SiteFormat::from(to.word()) == *to;
                 if let Some(l) = s.seen.local(to.word()).filter(|_| plain) {
                     let new = (*l, s.seen.count);
@@ -155,5 +165,15 @@ mod tests {
         assert_eq!(misfit(&record(1e-9, 1.0, 10), SiteFormat::F16), None);
         assert!(misfit(&record(1.0, 1e300, 0), SiteFormat::F32).is_some());
         assert_eq!(misfit(&SiteRecord::default(), SiteFormat::F16), None);
+        // 2^-110 is a normal f32, and leaves no room for the low word of a pair.
+        let small = SiteRecord {
+            below_dw32: 90,
+            ..record(2f64.powi(-115), 2f64.powi(-90), 100)
+        };
+        assert_eq!(misfit(&small, SiteFormat::F32), None);
+        let why = misfit(&small, SiteFormat::Dw32).expect("the low word vanishes");
+        assert!(why.contains("the low word of dw32"), "{why}");
+        let why = misfit(&record(1.0, 1e39, 0), SiteFormat::Dw32).expect("overflows");
+        assert!(why.contains("overflows"), "{why}");
     }
 }

@@ -88,6 +88,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
         for storage in [true, false] {
             let scope = TuningScope {
                 formats: &formats,
+                raise: false,
                 by,
                 storage,
                 approx: None,

@@ -2,6 +2,7 @@
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};
+use crate::formats::{precision, significant_bits};
 use crate::front::FrontPoint;
 use crate::group::Group;
 use crate::precheck::SanitizerCheck;
@@ -34,7 +35,10 @@ pub enum SearchVerdict {
     Tuned,
     /// Nothing faster than the program as it is is within the tolerance.
     Unchanged,
-    /// The program itself is not within the tolerance.
+    /// The program itself is not within the tolerance. A plan in which some operations have wider formats is, and passed validation;
+    /// it may be slower.
+    Raised,
+    /// The program itself is not within the tolerance, and no plan was found that is.
     Unmet,
 }
 
@@ -53,6 +57,13 @@ pub struct Speedup {
     pub by: String,
     /// The measurement.
     pub timing: Option<Timing>,
+}
+
+impl SiteResult {
+    /// Whether the plan computes it in a wider format than the source.
+    pub fn is_raised(&self) -> bool {
+        significant_bits(self.to) > precision(self.from)
+    }
 }
 
 impl Speedup {
@@ -77,6 +88,11 @@ pub enum KeptReason {
         /// That reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rejection: Option<Rejection>,
+    },
+    /// It is raised: in its own format the error would be this.
+    Needed {
+        /// Error; none if infinite, or if another reason than the error rejects it.
+        error: Option<f64>,
     },
     /// Lowered as well, the program would take this much of the time of the program as it is.
     Slower {
@@ -198,6 +214,9 @@ pub struct EvaluationCounts {
     /// Groups lowered alone before the search, for their effect on every output.
     #[serde(default)]
     pub alone: usize,
+    /// Plans with wider formats, before the strategy.
+    #[serde(default)]
+    pub raising: usize,
     /// Elements of threads tried after the strategy.
     #[serde(default)]
     pub layouts: usize,
@@ -286,6 +305,22 @@ pub struct Cheapest {
     pub ratio: Option<f64>,
 }
 
+/// What came of wider formats, where the program itself misses the tolerance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RaisedResult {
+    /// Error with everything raised that can be: what wider formats cannot go below; none if infinite, or if it failed.
+    pub everything: Option<f64>,
+    /// Why everything raised did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Groups that are raised in the plan.
+    pub groups: usize,
+    /// Operations that are raised in it.
+    pub operations: usize,
+    /// Operations that can be.
+    pub of: usize,
+}
+
 /// A plan that measurement does not tell from the program as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tie {
@@ -319,6 +354,9 @@ pub struct TuneResult {
     /// The version with every math call at its cheapest, where it was measured first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<Cheapest>,
+    /// What came of wider formats, where the program itself misses the tolerance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<RaisedResult>,
     /// Formats that were allowed.
     pub formats: Vec<SiteFormat>,
     /// Strategy.

@@ -11,7 +11,7 @@ use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
-use kerf_pass::MathVariant;
+use kerf_pass::{MathVariant, SiteFormat};
 use kerf_search::Assignment;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,8 +111,27 @@ impl Weights {
     }
 
     /// What one execution of a site costs in a format. Loads and stores are free, conversions too.
-    pub fn site(&self, op: &str, format: Format) -> f64 {
-        self.operation(op, format)
+    pub fn site(&self, op: &str, format: SiteFormat) -> f64 {
+        match format.is_pair() {
+            true => self.pair(op, format.word()),
+            false => self.operation(op, format.word()),
+        }
+    }
+
+    /// One operation on pairs of words: the instructions of the algorithms (Joldes, Muller, Popescu 2017), each as dear as a sum.
+    /// Functions are polynomials of about 30 products and sums of pairs.
+    fn pair(&self, op: &str, word: Format) -> f64 {
+        let instructions = match op {
+            "phi" | "load" | "store" | "atomicrmw" | "call" | "asm" | "fpext" | "fptrunc" => 0.0,
+            "fneg" | "fabs" | "copysign" | "select" | "fcmp" => 2.0,
+            "fadd" | "fsub" => 20.0,
+            "fmul" => 9.0,
+            "fma" | "fmuladd" => 29.0,
+            "fdiv" | "sqrt" => 30.0,
+            "sitofp" | "uitofp" | "fptosi" | "fptoui" => 4.0,
+            _ => 30.0 * 29.0,
+        };
+        instructions * self.plain(word)
     }
 
     /// One site's operation in a format.
@@ -199,8 +218,9 @@ struct Node {
     place: (usize, usize),
     own: Format,
     op: String,
-    /// Cost by format.
+    /// Cost by format, and by format of the words of pairs.
     cost: Vec<f64>,
+    pair_cost: Vec<f64>,
     /// Times that it runs, as guessed, for each of its lanes.
     times: f64,
     users: Vec<usize>,
@@ -233,11 +253,13 @@ impl<'s> StaticScore<'s> {
                     false => 1.0,
                 };
                 let cost = FORMATS.map(|f| weights.operation(&s.op, f));
+                let pair_cost = FORMATS.map(|f| weights.pair(&s.op, f));
                 nodes.push(Node {
                     place: (at, s.id),
                     own: s.format,
                     op: s.op.clone(),
                     cost: cost.to_vec(),
+                    pair_cost: pair_cost.to_vec(),
                     times: times * f64::from(s.lanes.max(1)),
                     users: Vec::new(),
                     near: match (memory, again) {
@@ -264,9 +286,21 @@ impl<'s> StaticScore<'s> {
         s
     }
 
-    fn format(&self, n: &Node, a: &[u8]) -> Format {
+    fn format(&self, n: &Node, a: &[u8]) -> SiteFormat {
         let chosen = self.tunable.format(n.place.0, n.place.1, a);
-        chosen.map_or(n.own, |f| f.word())
+        chosen.unwrap_or(SiteFormat::from(n.own))
+    }
+
+    /// A conversion. A word is the high part of a pair of its own kind; the others are split, or added, in both formats.
+    fn conversion(&self, from: SiteFormat, to: SiteFormat) -> f64 {
+        let (a, b) = (from.word(), to.word());
+        match (from.is_pair() || to.is_pair(), a == b) {
+            (true, true) => 0.0,
+            (true, false) => {
+                self.weights.cast(a, b) + self.weights.cast(b, a) + self.weights.plain(Format::F64)
+            }
+            (false, _) => self.weights.cast(a, b),
+        }
     }
 
     /// Cost of a math call in a format: by the variant of each version, as many warps as run it.
@@ -294,7 +328,7 @@ impl<'s> StaticScore<'s> {
         let byte = self.weights.byte?;
         let mut all = vec![0.0; self.subject.kernels.len()];
         for n in &self.nodes {
-            let bytes = self.format(n, a).bytes() as f64;
+            let bytes = self.format(n, a).word().bytes() as f64;
             all[n.place.0] += byte * bytes * n.near * n.times;
         }
         Some(all)
@@ -307,19 +341,23 @@ impl<'s> StaticScore<'s> {
 
     /// The same, kernel by kernel.
     pub fn by_kernel(&self, a: &[u8]) -> Vec<f64> {
-        let formats: Vec<Format> = self.nodes.iter().map(|n| self.format(n, a)).collect();
+        let formats: Vec<SiteFormat> = self.nodes.iter().map(|n| self.format(n, a)).collect();
         let mut all = vec![0.0; self.subject.kernels.len()];
         for (n, home) in self.nodes.iter().zip(&formats) {
-            let at = FORMATS.iter().position(|f| f == home).unwrap_or(0);
-            let cost = self.math(n, *home, a).unwrap_or(n.cost[at]);
+            let word = home.word();
+            let at = FORMATS.iter().position(|f| *f == word).unwrap_or(0);
+            let cost = match home.is_pair() {
+                true => n.pair_cost[at],
+                false => self.math(n, word, a).unwrap_or(n.cost[at]),
+            };
             let total = &mut all[n.place.0];
             *total += cost * n.times;
-            let mut wanted: Vec<Format> = n.users.iter().map(|u| formats[*u]).collect();
+            let mut wanted: Vec<SiteFormat> = n.users.iter().map(|u| formats[*u]).collect();
             wanted.retain(|f| f != home);
             wanted.sort_unstable();
             wanted.dedup();
             for to in wanted {
-                *total += self.weights.cast(*home, to) * n.times;
+                *total += self.conversion(*home, to) * n.times;
             }
         }
         all

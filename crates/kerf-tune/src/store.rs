@@ -71,6 +71,8 @@ pub const CHECKED: &str = "checked";
 pub enum Phase {
     /// The program as it is.
     Baseline,
+    /// Operations in wider formats, before the strategy.
+    Raise,
     /// Asked for by the strategy.
     Search,
     /// Elements of threads, after the strategy.
@@ -87,6 +89,7 @@ impl Phase {
     fn name(self) -> &'static str {
         match self {
             Phase::Baseline => "baseline",
+            Phase::Raise => "raise",
             Phase::Search => "search",
             Phase::Layout => "layout",
             Phase::Probe => "probe",

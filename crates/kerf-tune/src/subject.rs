@@ -1,5 +1,5 @@
 //! What is tuned: a workload, its prepared program, and the sites of the kernels that it launches.
-use crate::formats::{NARROW, precision};
+use crate::formats::{LOWER, NARROW, precision, significant_bits, wider};
 use crate::storage::{self, Objects, Stored};
 use kerf_clang::compile::{CompileError, Toolchain};
 use kerf_clang::sha256;
@@ -32,7 +32,7 @@ pub struct Kernel {
     pub operands: Vec<Vec<usize>>,
     /// Basic block of each, numbered over the kernel.
     pub blocks: Vec<u32>,
-    /// Why a site cannot have a narrower format, by site and format.
+    /// Why a site cannot have a narrower or wider format, by site and format.
     pub refused: BTreeMap<(usize, SiteFormat), FormatRefusal>,
     /// Variants of math sites but for the accurate one, by site and format that it may have.
     pub math: BTreeMap<usize, BTreeMap<SiteFormat, Vec<MathVariant>>>,
@@ -128,10 +128,10 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     let map = sites::sites(m, f);
     let mut refused = BTreeMap::new();
     for (s, i) in map.sites.iter().zip(&map.instructions) {
-        for to in NARROW {
-            if precision(to.word()) < precision(s.format)
-                && let Err(why) = formats::check(*i, to)
-            {
+        let lower = LOWER.into_iter();
+        let lower = lower.filter(|to| significant_bits(*to) < precision(s.format));
+        for to in lower.chain(wider(s.format).iter().copied()) {
+            if let Err(why) = formats::check(*i, to) {
                 refused.insert((s.id, to), why);
             }
         }

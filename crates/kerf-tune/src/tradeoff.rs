@@ -37,6 +37,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
     let of = |select: Select| {
         let scope = TuningScope {
             formats: &[],
+            raise: false,
             by: Grouping::Site,
             storage: false,
             approx: Some(Approx {

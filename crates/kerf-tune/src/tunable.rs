@@ -103,6 +103,12 @@ impl Tunable {
         plan
     }
 
+    /// Whether a plan of it may compute in double words, of which machine code tells nothing.
+    pub fn has_double_words(&self) -> bool {
+        let mut formats = self.chosen.values().flat_map(|c| &c.1);
+        formats.any(|f| f.is_pair())
+    }
+
     /// Groups that are shapes of launches.
     pub fn shapes(&self) -> Vec<usize> {
         let launch = self.launch.as_ref();

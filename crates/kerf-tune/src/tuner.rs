@@ -3,6 +3,8 @@
 //! * [`baseline`] is the program itself before the search, [`alone`] each group lowered by itself.
 //! * [`choose`] goes from everything that ran to one plan, with [`finals`], the fastest plans measured once more, and
 //!   [`demoted`], what goes with plans that failed on other inputs.
+//! * [`raise`] finds what needs a wider format, where the program itself misses the tolerance.
+//! * [`recorded`] is everything that ran as a search space of its own.
 //! * [`layouts`] decides how many elements a thread computes, when the strategy has ended.
 mod alone;
 mod baseline;
@@ -10,6 +12,8 @@ pub(crate) mod choose;
 mod demoted;
 mod finals;
 mod layouts;
+pub(crate) mod raise;
+mod recorded;
 
 use crate::coded::Coded;
 use crate::duration::SearchDuration;
@@ -28,12 +32,10 @@ use crate::score::{StaticScore, Weights};
 use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
+use crate::tuner::raise::{RaisedBase, Raising, TimesFromBase};
 use kerf_pass::Plan;
 use kerf_run::job::{Device, Energy};
-use kerf_search::recorded::RecordedSpace;
-use kerf_search::{
-    Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, SearchSession,
-};
+use kerf_search::{Assignment, NoModels, Outcome, Problem, Reason, Search, SearchSession};
 use std::collections::BTreeMap;
 
 /// Questions that a strategy asks before it is told the outcome of the first, where a GPU measures: it thinks, and the code of
@@ -75,6 +77,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) finals: BTreeMap<Assignment, PlanEvaluation>,
     /// Finalists that measurement does not tell from the fastest of them.
     pub(crate) tied: Vec<Assignment>,
+    /// Where the program itself misses the tolerance, what raising came to.
+    pub(crate) raising: Option<Raising>,
     /// A plan has to give the program's own bits.
     pub(crate) same_bits: bool,
     /// The check for undefined behaviour, which may still run.
@@ -328,13 +332,33 @@ impl Tuner<'_> {
         })
     }
 
+    /// The plan that the search begins with: the program itself, or that in which as little as possible is raised.
+    pub(crate) fn base(&self) -> RaisedBase {
+        let raised = self.raising.as_ref().and_then(|r| r.base.clone());
+        raised.unwrap_or_else(|| RaisedBase {
+            levels: vec![0; self.tunable.groups.len()],
+            time: 1.0,
+        })
+    }
+
     /// Runs the strategy to its end.
     pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
         let problem = &self.without_layouts(problem);
+        let base = self.base();
+        let cost = TimesFromBase {
+            times: self.cost,
+            base: &base,
+        };
+        let published = TimesFromBase {
+            times: self.published,
+            base: &base,
+        };
+        let raised = self.raising.is_some();
         let predictions = Predictions {
-            cost: self.cost,
-            code: self.code,
-            published: Some(self.published),
+            cost: if raised { &cost } else { self.cost },
+            // It speaks of whole plans.
+            code: self.code.filter(|_| !raised),
+            published: Some(if raised { &published } else { self.published }),
         };
         let listed = problem.points.is_some();
         let search = Search {
@@ -352,12 +376,15 @@ impl Tuner<'_> {
         let session = SearchSession::new(problem, strategy.as_mut(), self.request.budget);
         let mut session = session.with_lag(lag);
         // Where only time is searched, what is beyond the tolerance is as good as what does not run.
-        let tolerated = |o: Outcome| match listed && !problem.accepts(&o) {
-            true => Outcome::Failed,
-            false => o,
+        let tolerated = |o: Outcome| match o {
+            o if listed && !problem.accepts(&o) => Outcome::Failed,
+            Outcome::Failed => Outcome::Failed,
+            Outcome::Ran { error, time } => Outcome::ran(error, time / base.time),
         };
         for (a, e) in self.store.all(Phase::Search)? {
-            session.tell(&a, tolerated(self.outcome(&a, &e)));
+            if let Some(seen) = base.seen(&a, self.tunable) {
+                session.tell(&seen, tolerated(self.outcome(&a, &e)));
+            }
             self.known.insert(a, e);
         }
         loop {
@@ -368,11 +395,13 @@ impl Tuner<'_> {
             if wanted.is_empty() {
                 break;
             }
+            let whole = |a: &Assignment| base.whole(a);
+            let wanted: Vec<Assignment> = wanted.iter().map(whole).collect();
             // A probe of an earlier, smaller budget may have been what is wanted now.
             let (old, new): (Vec<_>, Vec<_>) =
                 wanted.into_iter().partition(|a| self.known.contains_key(a));
             let done = session.executed().len();
-            let likely = session.likely();
+            let likely: Vec<Assignment> = session.likely().iter().map(whole).collect();
             let progress = (done, self.request.budget);
             let meanwhile = Meanwhile {
                 likely: &likely,
@@ -380,39 +409,12 @@ impl Tuner<'_> {
             };
             self.evaluate(Phase::Search, &new, progress, meanwhile)?;
             for a in old.iter().chain(&new) {
-                session.tell(a, tolerated(self.outcome(a, &self.known[a])));
+                if let Some(seen) = base.seen(a, self.tunable) {
+                    session.tell(&seen, tolerated(self.outcome(a, &self.known[a])));
+                }
             }
         }
         let executed = session.executed().len();
         Ok((session.finish().reason, executed))
-    }
-
-    /// Everything that is known, as a recorded search space; none if nothing is within the tolerance.
-    pub(crate) fn space(&self, mut problem: Problem) -> Option<RecordedSpace> {
-        let path = &self.subject.workload.path;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let times = match self.evaluator.job.device {
-            Device::Cpu => format!("times predicted by {}", self.judge.describe()),
-            Device::Cuda => "times measured".into(),
-        };
-        let listed = problem.points.is_some();
-        let all = self.known.iter().map(|(a, e)| Evaluation {
-            assignment: a.clone(),
-            outcome: match self.outcome(a, e) {
-                o if listed && !problem.accepts(&o) => Outcome::Failed,
-                o => o,
-            },
-        });
-        let all = all.collect();
-        if listed {
-            // A parameter space, where only time counts, and only what ran is known to exist.
-            (problem.tolerance, problem.baseline) = (None, None);
-            return RecordedSpace::new(format!("{name}, {times}"), problem, all).ok();
-        }
-        let recorded = RecordedSpace::new(format!("{name}, {times}"), problem, all).ok()?;
-        let recorded = recorded
-            .predicted_by(|a| self.cost.predict(&a.to_vec()))
-            .coded_by(|a| self.code?.predict(&a.to_vec()));
-        Some(recorded.scored_by(|a| self.published.predict(&a.to_vec())))
     }
 }

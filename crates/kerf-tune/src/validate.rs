@@ -19,6 +19,10 @@ pub struct Trials {
     pub skip: usize,
 }
 
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
@@ -30,8 +34,12 @@ pub struct Validation {
     pub perturb: f64,
     /// Inputs on which the plan stayed within the tolerance.
     pub passed: usize,
-    /// Inputs that do not count: the program itself exceeds the tolerance on them.
+    /// Inputs that do not count: the program itself exceeds the tolerance on them, or, where that exceeds it on the tuning
+    /// inputs too, the program with everything raised.
     pub beyond_program: usize,
+    /// It was the program with everything raised that exceeded it there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beyond_raised: bool,
     /// The largest error; none if it was infinite or a run failed.
     pub worst: Option<f64>,
     /// The input with that error.
@@ -55,12 +63,20 @@ impl Validation {
             perturb: t.perturb,
             passed: 0,
             beyond_program: 0,
+            beyond_raised: false,
             worst: Some(0.0),
             worst_input: None,
             confidence: t.confidence,
             pass_probability: 0.0,
             remark: None,
             used: t.skip,
+        }
+    }
+    /// What exceeded the tolerance on inputs that do not count.
+    pub fn excused_by(&self) -> &'static str {
+        match self.beyond_raised {
+            true => "the program with everything raised",
+            false => "the program itself",
         }
     }
     /// Inputs that ran.
@@ -95,6 +111,17 @@ fn input(tuned: Input, n: usize, perturb: f64) -> Input {
     }
 }
 
+/// What excuses a plan that misses the tolerance on an input, by missing it there as well.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Excuse {
+    /// The program itself.
+    Program,
+    /// Another plan, by its assignment: everything raised.
+    Plan(Vec<u8>, Box<Plan>),
+    /// Nothing: every input counts.
+    Nothing,
+}
+
 /// Plans on inputs, remembered.
 pub struct Validator<'e> {
     /// Runs plans.
@@ -107,6 +134,8 @@ pub struct Validator<'e> {
     pub digest: Option<String>,
     /// Inputs that other plans failed on: they come first, since a plan that fails there needs no others.
     pub hard: Vec<Input>,
+    /// Which inputs do not count.
+    pub excuse: Excuse,
 }
 
 impl Validator<'_> {
@@ -200,7 +229,12 @@ impl Validator<'_> {
         mut tell: impl FnMut(usize, &PlanEvaluation),
     ) -> Result<Validation, StoreError> {
         let mut v = Validation::none(t);
-        let identity = vec![0; a.len()];
+        v.beyond_raised = matches!(self.excuse, Excuse::Plan(..));
+        let excuse = match &self.excuse {
+            Excuse::Program => Some((vec![0; a.len()], Plan::default())),
+            Excuse::Plan(a, plan) => Some((a.clone(), (**plan).clone())),
+            Excuse::Nothing => None,
+        };
         let tolerance = self.evaluator.criteria.tolerance;
         let (mut seeds, mut moves) = (true, true);
         let mut tried = 0;
@@ -233,8 +267,11 @@ impl Validator<'_> {
                 if e.accepted(tolerance) {
                     v.passed += 1;
                 } else {
-                    let own = self.evaluate(&identity, &Plan::default(), &[i])?;
-                    if own.iter().any(|e| !e.accepted(tolerance)) {
+                    let excused = match &excuse {
+                        Some((a, plan)) => self.evaluate(a, plan, &[i])?,
+                        None => Vec::new(),
+                    };
+                    if excused.iter().any(|e| !e.accepted(tolerance)) {
                         v.beyond_program += 1;
                         continue;
                     }

@@ -110,6 +110,7 @@ fn request(dir: &Path, resume: bool) -> TuneRequest {
         approx: None,
         launch: false,
         layout: false,
+        code: false,
         algebra: false,
         tuners: kerf_tune::launch::tuners::Factor::ALL.to_vec(),
         grouping: Grouping::Site,

@@ -6,6 +6,7 @@ use kerf_search::recorded::RecordedSpace;
 use kerf_search::{Evaluation, Models, Outcome, Problem};
 use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
+use kerf_tune::group::Group;
 use kerf_tune::models::{self, ErrorPredictor, TimePredictor, Unknown};
 use kerf_tune::problem::{Grouping, ProblemError, Tunable, TuningScope, for_scope, tunable};
 use kerf_tune::rescore::{RescoreError, rescore};
@@ -88,6 +89,45 @@ fn every_arithmetic_site_is_in_a_group_and_memory_is_in_none() {
     assert!(why("load").contains("format of its buffer"));
     assert!(why("store").contains("format of its buffer"));
     assert!(why("fptrunc").contains("f32"), "{}", why("fptrunc"));
+}
+
+#[test]
+fn wider_formats_are_the_last_levels() {
+    let s = subject();
+    let scope = TuningScope {
+        formats: &[SiteFormat::F32, SiteFormat::Dw32],
+        raise: true,
+        by: Grouping::Site,
+        storage: false,
+        approx: None,
+        layout: false,
+        code: false,
+        algebra: None,
+        made: None,
+    };
+    let t = for_scope(&s, &scope).expect("tunable");
+    let names = |g: &Group| -> Vec<String> { g.formats.iter().map(|f| f.to_string()).collect() };
+    let wide = &t.groups[0];
+    assert_eq!(names(wide), ["f64", "dw32", "f32", "dw64"]);
+    assert_eq!(wide.lower_levels(), 3);
+    assert!(wide.raises(3) && !wide.raises(2));
+    let narrow = t.groups.last().expect("the product");
+    assert_eq!(names(narrow), ["f32", "dw32", "f64"]);
+    assert_eq!(narrow.lower_levels(), 1);
+    // All of them at their widest are a plan that the passes take, and the score knows that it costs.
+    let widest = t.groups.iter().map(|g| (g.formats.len() - 1) as u8);
+    let widest: Vec<u8> = widest.collect();
+    let plan = t.plan(&s, &widest);
+    let formats: Vec<SiteFormat> = plan.kernels["k"].sites.values().copied().collect();
+    assert!(formats.contains(&SiteFormat::Dw64) && formats.contains(&SiteFormat::F64));
+    let m = s.program.module().expect("a module");
+    plan.apply(&m).expect("the passes take it");
+    let score = StaticScore::new(&s, &t, Weights::published());
+    assert!(
+        score.predict(&widest) > Some(2.0),
+        "{:?}",
+        score.predict(&widest)
+    );
 }
 
 #[test]
@@ -196,6 +236,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
     let s = subject();
     let scope = TuningScope {
         formats,
+        raise: false,
         by: Grouping::Site,
         storage: false,
         approx: Some(Approx {
@@ -305,6 +346,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
     let s = subject_of(&none);
     let scope = TuningScope {
         formats: &[],
+        raise: false,
         by: Grouping::Variable,
         storage: false,
         approx: Some(Approx {

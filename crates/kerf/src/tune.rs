@@ -16,6 +16,7 @@ use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::parse::allowed;
 use crate::{DeviceArg, device, in_utf8, toolchain};
+use kerf_device::breakeven;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
@@ -24,6 +25,7 @@ use kerf_search::NAMES;
 use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::formats::LOWER;
 use kerf_tune::launch::auto;
 use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::launch::tuners::Factor;
@@ -281,6 +283,18 @@ fn give_shapes(a: &Args, common: &mut Job, out: &Path, shapes: bool) -> Result<b
     }
 }
 
+/// The metric that is asked for, by its name or by the unit of the tolerance.
+fn metric_of(a: &Args) -> Result<Option<Metric>, Failure> {
+    let unit = a.tolerance.and_then(|t| t.metric);
+    match (unit, a.metric) {
+        (Some(unit), Some(named)) if unit != named => Err(Failure::new(format!(
+            "a tolerance in ulp is one of {unit}, and --metric says {named}"
+        ))
+        .help("leave --metric out, or the unit")),
+        (unit, named) => Ok(named.or(unit)),
+    }
+}
+
 /// What is asked of the tuner.
 fn request(
     a: Args,
@@ -324,8 +338,8 @@ fn request(
     Ok(TuneRequest {
         checks: allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
-        tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
-        metric: a.metric.or(quality.then_some(Metric::MeanRel)),
+        tolerance: a.tolerance.map(|t| t.value).or(a.qos.map(|q| 1.0 - q)),
+        metric: metric_of(&a)?.or(quality.then_some(Metric::MeanRel)),
         budget: match strategy.degree {
             true => a.budget.max(usize::from(kerf_tune::setting::PARTS) + 1),
             false => a.budget,
@@ -333,6 +347,7 @@ fn request(
         strategy: strategy.name,
         ratio: a.qos_ratio,
         formats: match a.what.contains(&What::Precision) {
+            true if a.pairs && breakeven::pairs_of_f32_pay(&profile) => LOWER.to_vec(),
             true => a.formats,
             false => Vec::new(),
         },

@@ -124,7 +124,13 @@ fn here() -> PathBuf {
 /// Nothing is rounded between a load and a store, so that only the store's rounding is left.
 #[test]
 fn registers_are_correctly_rounded() {
-    for (real, format) in [("double", "dw64"), ("float", "dw32"), ("float", "dw64")] {
+    let wider = [
+        ("double", "dw64"),
+        ("float", "dw32"),
+        ("float", "dw64"),
+        ("float", "f64"),
+    ];
+    for (real, format) in wider {
         let case = Case::new(&here(), "registers", real);
         for (name, plain, pairs) in compare(&case, format, "max_ulp") {
             assert!(plain > 1.0, "{real} {name}: {plain} ulp without pairs");

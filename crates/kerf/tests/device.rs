@@ -198,7 +198,9 @@ fn break_even() {
         for plenty in ["sm_70", "sm_80", "sm_90", "sm_100"] {
             assert_eq!(winner(plenty, i).as_deref(), Some("f64"), "{plenty} {i}");
         }
-        for scarce in ["sm_75", "sm_86", "sm_89", "sm_120", "maxwell", "pascal"] {
+        for scarce in [
+            "sm_75", "sm_86", "sm_89", "sm_103", "sm_120", "maxwell", "pascal",
+        ] {
             assert_eq!(winner(scarce, i).as_deref(), Some("float2"), "{scarce} {i}");
         }
     }

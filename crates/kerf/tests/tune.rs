@@ -3,6 +3,8 @@
 mod constants;
 #[path = "tune/limits.rs"]
 mod limits;
+#[path = "tune/raised.rs"]
+mod raised;
 #[path = "tune/refused.rs"]
 mod refused;
 
@@ -434,6 +436,8 @@ fn bits_that_change_from_run_to_run_are_a_floor() {
     let between = format!("{:e}", (least + worst) / 2.0);
     let o = with(&between, "s");
     assert_eq!(o.status.code(), Some(1), "{}", text(&o.stderr));
+    let said = text(&o.stderr);
+    assert!(said.contains("wider formats are not tried"), "{said}");
     assert!(
         text(&o.stdout).contains("cannot be met"),
         "{}",

@@ -27,7 +27,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """``tuned``, ``unchanged`` or ``unmet``."""
+        """``tuned``, ``unchanged``, ``raised`` (slower or not, within a tolerance that the program itself misses) or ``unmet``."""
         return str(self.data["verdict"])
 
     @property

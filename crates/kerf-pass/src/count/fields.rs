@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 32;
 pub(super) const BLOCK_FIELDS: usize = LANES + 1;
 
 /// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 18;
+pub(super) const FIELDS: usize = 19;
 /// Largest finite magnitude, as bits.
 pub(super) const LARGEST: usize = 0;
 /// How far the smallest magnitude that is not zero lies below infinity, in bits.
@@ -56,6 +56,13 @@ pub(super) const LOCAL_VALUES: usize = 15;
 pub(super) const LARGEST_ARGUMENT: usize = 16;
 /// The smallest one, as the complement of its key.
 pub(super) const SMALLEST_ARGUMENT: usize = 17;
+
+/// Number of magnitudes below [`LEAST_DW32`], but not zero.
+pub(super) const TINY_DW32: usize = 18;
+
+/// Below this magnitude the low word of a pair of f32 loses digits, or is zero: a product's rounding error, 2^-47 of it, is
+/// exact in f32 down to 2^-149.
+pub const LEAST_DW32: f64 = 1.0 / (1u128 << 102) as f64;
 
 /// The bit that is set in keys of positive numbers.
 pub(super) const KEY_SIGN: u64 = 1 << 63;

@@ -1,8 +1,8 @@
 //! What the counters say: one record a site, and how records of several launches add up.
 use super::fields::{
     BELOW_INFINITY, BLOCK_FIELDS, CANCELLATION, FIELDS, FORMATS, FRACTION, INFINITE, Join, LANES,
-    LARGEST, LARGEST_ARGUMENT, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT, TINY_F16,
-    TINY_F32, ZERO, infinity, join, number_of_key, unit,
+    LARGEST, LARGEST_ARGUMENT, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT, TINY_DW32,
+    TINY_F16, TINY_F32, ZERO, infinity, join, number_of_key, unit,
 };
 use super::lanes::Spread;
 use super::values::is_sum;
@@ -44,6 +44,9 @@ pub struct SiteRecord {
     pub below_f16: u64,
     /// Numbers other than zero below the smallest normal f32 and bf16, 2^-126.
     pub below_f32: u64,
+    /// Numbers other than zero below 2^-102, where the low word of a pair of f32 loses digits.
+    #[serde(default)]
+    pub below_dw32: u64,
     /// Significant bits that hold every value seen: with at most 24, f32 would round none of them.
     pub significant_bits: u32,
     /// Largest loss of leading bits in a sum: exponent of the larger operand less that of the result.
@@ -106,6 +109,7 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
         infinite: raw[INFINITE],
         below_f16: raw[TINY_F16],
         below_f32: raw[TINY_F32],
+        below_dw32: raw[TINY_DW32],
         significant_bits: match raw[FRACTION] {
             0 => u32::from(seen),
             f => bits - f.trailing_zeros().min(bits - 1),

@@ -68,6 +68,7 @@ pub(super) fn told(b: &Builder, x: Value) -> Vec<(usize, Value)> {
         (fields::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf)),
         (fields::TINY_F16, below(Format::F16.min_normal())),
         (fields::TINY_F32, below(Format::F32.min_normal())),
+        (fields::TINY_DW32, below(fields::LEAST_DW32)),
         (fields::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero)),
     ]
 }

@@ -1,4 +1,4 @@
-//! Math functions of libdevice: which f32 function stands for an f64 one.
+//! Math functions of libdevice: which f32 function stands for an f64 one, and the other way round.
 
 /// Functions whose f32 version has an `f` at its end.
 const WITH_F: &[&str] = &[
@@ -146,6 +146,32 @@ pub(super) fn single(name: &str) -> Option<String> {
     (own || ONLY_F32.contains(&name)).then(|| name.to_owned())
 }
 
+/// The libdevice function in f64 for one in f32 of numbers and integers; none for what rounds in a direction, writes to
+/// memory, or exists in f32 only.
+pub(super) fn double(single: &str) -> Option<&'static str> {
+    let rounded = match single {
+        "fadd_rn" => "dadd_rn",
+        "fsub_rn" => "dsub_rn",
+        "fmul_rn" => "dmul_rn",
+        "fdiv_rn" => "ddiv_rn",
+        "frcp_rn" => "drcp_rn",
+        "fsqrt_rn" => "dsqrt_rn",
+        "frsqrt_rn" => "rsqrt",
+        "fmaf_rn" => "fma_rn",
+        _ => "",
+    };
+    if !rounded.is_empty() {
+        return Some(rounded);
+    }
+    // It writes an exponent or a quotient to memory; the others write numbers, of their own format.
+    let integers = ["frexpf", "remquof"];
+    if integers.contains(&single) || !results(single).is_empty() {
+        return None;
+    }
+    let base = single.strip_suffix('f')?;
+    WITH_F.iter().find(|n| **n == base).copied()
+}
+
 /// Positions of arguments that point to numbers of the function's own format.
 pub(super) fn results(single: &str) -> &'static [usize] {
     match single {
@@ -196,6 +222,17 @@ mod tests {
             ("rcp64h", None),
         ] {
             assert_eq!(single(double).as_deref(), float, "{double}");
+        }
+        for (float, wide) in [
+            ("expf", Some("exp")),
+            ("erff", Some("erf")),
+            ("fadd_rn", Some("dadd_rn")),
+            ("fadd_rz", None),
+            ("fast_expf", None),
+            ("sincosf", None),
+            ("frexpf", None),
+        ] {
+            assert_eq!(double(float), wide, "{float}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a site's instruction is in a narrower machine format, and which sites have no such thing.
+//! What a site's instruction is in another machine format, narrower or wider, and which sites have no such thing.
 use super::functions;
 use crate::carry;
 use crate::engine::known;
@@ -7,6 +7,7 @@ use crate::format_types::format_of;
 use crate::site_format::SiteFormat;
 use kerf_ir::sites::classify;
 use kerf_llvm::{Opcode, Value};
+use kerf_num::Format;
 
 /// What is done in the format.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +38,7 @@ pub(super) enum Operation {
     Wide(&'static str),
     /// A function of LLVM with a number first, and other things: a class, a type of integer.
     OfNumber(&'static str),
-    /// A function of libdevice in f32, without the prefix.
+    /// A function of libdevice, by its name in f32 without the prefix.
     Library(String),
     /// A function of NVVM in f32.
     Nvvm(String),
@@ -205,15 +206,46 @@ pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRef
     })
 }
 
-/// Whether an instruction can be computed in a narrower machine format; the reason if not.
-pub fn check(i: Value, to: SiteFormat) -> Result<(), FormatRefusal> {
+/// What an instruction becomes in a format that is wider than its own: f32 for the formats of 16 bits, f64 for f32. The
+/// operands are exact there, and the result is rounded once, to the wide format.
+fn in_wider_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
+    let none = || FormatRefusal::NoVersion {
+        function: i.callee_name().unwrap_or_else(|| "it".into()),
+        format: to,
+    };
+    match in_format(i, to)? {
+        Operation::Load | Operation::Store => Err(FormatRefusal::Memory),
+        Operation::Library(single) if to == SiteFormat::F64 => {
+            functions::double(&single).ok_or_else(none)?;
+            Ok(Operation::Library(single))
+        }
+        // A function in f32 rounds in f32, and 32 bits of a shuffle hold no f64.
+        Operation::OfNumber(_) | Operation::Nvvm(_) | Operation::Lane(_) | Operation::Remainder
+            if to == SiteFormat::F64 =>
+        {
+            Err(none())
+        }
+        Operation::Lane(_) => Err(none()),
+        other => Ok(other),
+    }
+}
+
+/// What an instruction becomes in a machine format, or why nothing: in narrower ones, and in the next wider one.
+fn between_formats(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
     let Some((_, own, _)) = classify(i) else {
         return Err(FormatRefusal::NoComputation);
     };
-    if to.word().bytes() >= own.bytes() {
-        return Err(FormatRefusal::NoWider { own });
+    match (own, to) {
+        _ if to.word().bytes() < own.bytes() => in_format(i, to),
+        (Format::F32, SiteFormat::F64) => in_wider_format(i, to),
+        (Format::F16 | Format::Bf16, SiteFormat::F32) => in_wider_format(i, to),
+        _ => Err(FormatRefusal::NoWider { own }),
     }
-    let operation = in_format(i, to)?;
+}
+
+/// Whether an instruction can be computed in another machine format; the reason if not.
+pub fn check(i: Value, to: SiteFormat) -> Result<(), FormatRefusal> {
+    let operation = between_formats(i, to)?;
     let strange = |v: &Value| format_of(*v).is_some() && v.is_constant() && !known(*v);
     if i.operands().iter().any(strange) {
         return Err(FormatRefusal::LinkerConstant);

@@ -161,6 +161,24 @@ pub(super) fn by_value(dir: &Path, r: &TuneResult, lowered: &[usize]) -> Vec<usi
     out
 }
 
+/// Refuses plans of which source cannot say something: double words, and formats that are wider than the program's own.
+fn check_writable(r: &TuneResult, assignment: &[u8]) -> Result<(), PatchError> {
+    let levels = r.groups.iter().zip(assignment);
+    let unsaid = levels.filter_map(|(g, level)| {
+        let to = g.group.formats.get(usize::from(*level))?;
+        let pair = to.format().is_some_and(|f| f.is_pair());
+        (pair || g.group.raises(*level)).then(|| format!("{} as {to}", g.group.name))
+    });
+    let unsaid: Vec<String> = unsaid.collect();
+    match unsaid.is_empty() {
+        true => Ok(()),
+        false => Err(PatchError::NoPlan(format!(
+            "patches do not write double words, or wider formats than the program's own, into source: {}; help: tuned.ptx and tuned.bc in the result folder compute them, and kerf run --plan does; --formats f32,f16,bf16 searches without double words",
+            unsaid.join(", ")
+        ))),
+    }
+}
+
 /// The plan that is asked for, and what it gave.
 pub(super) fn chosen(
     result: &TuneResult,
@@ -169,8 +187,9 @@ pub(super) fn chosen(
 ) -> Result<(Plan, Promise), PatchError> {
     let kind = result.speedup.recorded_kind().unwrap_or(NOT_RECORDED);
     let kind = kind.to_owned();
+    let changed = matches!(result.verdict, SearchVerdict::Tuned | SearchVerdict::Raised);
     match which {
-        Which::Best if result.verdict != SearchVerdict::Tuned || best.is_identity() => Err(PatchError::NoPlan(
+        Which::Best if !changed || best.is_identity() => Err(PatchError::NoPlan(
             match result.verdict {
                 SearchVerdict::Unmet => "the program itself is not within the tolerance",
                 _ => "nothing faster than the program was found; help: --plan N takes one of the front",
@@ -178,6 +197,7 @@ pub(super) fn chosen(
             .into(),
         )),
         Which::Best => {
+            check_writable(result, &result.assignment)?;
             let promise = Promise {
                 error: result.error,
                 time: 1.0 / result.speedup.value,
@@ -194,6 +214,7 @@ pub(super) fn chosen(
             if plan.is_identity() {
                 return Err(PatchError::NoPlan("that plan is the program as it is".into()));
             }
+            check_writable(result, &p.assignment)?;
             let promise = Promise {
                 error: Some(p.error),
                 time: p.time,

@@ -224,6 +224,10 @@ fn body_size(b: Block) -> Option<usize> {
                 if name.starts_with("__nv_") && !name.starts_with("__nv_f") {
                     // libdevice's functions are tens of instructions long.
                     n += 40;
+                } else if name.starts_with("kerf_dw") && !i.callee().is_declaration() {
+                    // Double words are inlined before loops are unrolled.
+                    let body = i.callee().blocks();
+                    n += body.iter().map(|b| b.instructions().len()).sum::<usize>();
                 } else if name.starts_with("llvm.nvvm.barrier") || !name.starts_with("llvm.") {
                     return None;
                 } else {

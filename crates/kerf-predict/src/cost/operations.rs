@@ -5,6 +5,7 @@ use kerf_ir::prepare::is_made_function;
 use kerf_ir::sites::{float_shape, math_name};
 use kerf_llvm::{Opcode, Type, Value};
 use kerf_num::Format;
+use std::collections::BTreeMap;
 
 /// Words of 32 bits that a value takes.
 fn words(t: Type) -> f64 {
@@ -99,6 +100,9 @@ fn call(r: &Rates, i: Value) -> Cost {
     if is_made_function(i.callee()) {
         return made(r, i.callee());
     }
+    if name.starts_with(DOUBLE_WORDS) && !i.callee().is_declaration() {
+        return r.remembered(&name, || double_words(r, i.callee(), &name));
+    }
     let Some(short) = math_name(&name) else {
         // A function of the program: its body is counted on its own.
         return integer(10.0);
@@ -144,6 +148,35 @@ fn made(r: &Rates, f: Value) -> Cost {
     steps
         .into_iter()
         .fold(Cost::default(), |sum, i| sum.plus(cost(r, i)))
+}
+
+/// Before the names of the double-word library's functions: `kerf_dw32_add`.
+const DOUBLE_WORDS: &str = "kerf_dw";
+
+/// A function of the double-word library. Straight-line code (sums, products, quotients, conversions) costs its instructions,
+/// and its latency is that of its longest chain; functions with branches (exponential, sine) cost what the profile, or the H200's
+/// instructions, say of them, and else all their blocks once.
+fn double_words(r: &Rates, f: Value, name: &str) -> Cost {
+    let blocks = f.blocks();
+    let mut parts = name.trim_start_matches("kerf_").splitn(2, '_');
+    if let (true, Some(format), Some(function)) = (blocks.len() > 1, parts.next(), parts.next())
+        && let Some(known) = r.known(&format!("{function}.{format}"))
+    {
+        return known;
+    }
+    let mut all = Cost::default();
+    let mut ready: BTreeMap<Value, f64> = BTreeMap::new();
+    let mut last = 0.0f64;
+    for i in blocks.into_iter().flat_map(|b| b.instructions()) {
+        let own = cost(r, i);
+        let from = i.operands().into_iter().filter_map(|o| ready.get(&o));
+        let at = from.copied().fold(0.0, f64::max) + own.latency_clocks;
+        last = last.max(at);
+        ready.insert(i, at);
+        all = all.plus(own);
+    }
+    all.latency_clocks = last;
+    all
 }
 
 fn shuffle(r: &Rates) -> Cost {

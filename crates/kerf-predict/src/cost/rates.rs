@@ -113,6 +113,14 @@ impl<'p> Rates<'p> {
         self.profile.operations.get(key)
     }
 
+    /// Throughput of a conversion from or to f64 without a figure: that of an f64 addition, at most 16 a clock. So it is wherever
+    /// NVIDIA's table has both (2 and 2 for compute capability 8.6 and 8.9; 16 and 32 for 7.0 and 8.0, 16 and 64 for 9.0).
+    fn derived_conversion(&self, key: &str) -> Option<f64> {
+        let mut ends = key.strip_prefix("convert.")?.split('.');
+        let wide = ends.any(|e| e == "f64");
+        wide.then(|| self.unit(Unit::F64).min(16.0))
+    }
+
     fn throughput(&self, key: &str) -> Option<f64> {
         let t = self.operation(key)?.throughput.value;
         t.filter(|v| *v > 0.0)
@@ -173,6 +181,7 @@ impl<'p> Rates<'p> {
         let reference = self.reference.as_ref();
         let reference = reference.and_then(|m| m.operations.get(key));
         let throughput = own.and_then(|o| o.throughput.value).filter(|v| *v > 0.0);
+        let throughput = throughput.or_else(|| self.derived_conversion(key));
         let sass = own.or(reference).and_then(|o| o.sass.as_ref());
         let mut unit_clocks = match (sass, throughput) {
             (Some(s), _) => self.by_instructions(s),
@@ -190,7 +199,7 @@ impl<'p> Rates<'p> {
             let scale = 1.0 / (t * busiest);
             unit_clocks.iter_mut().for_each(|c| *c *= scale);
         }
-        if throughput.is_none() {
+        if own.and_then(|o| o.throughput.value).is_none() {
             self.assumed.borrow_mut().insert(key.to_owned());
         }
         let latency_clocks = own
@@ -214,6 +223,21 @@ impl<'p> Rates<'p> {
         }
         let c = self.look_up(key);
         self.costs.borrow_mut().insert(key.to_owned(), c);
+        c
+    }
+
+    /// Cost of an operation that a figure of the profile gives, or the H200's instructions; none where neither does.
+    pub(super) fn known(&self, key: &str) -> Option<Cost> {
+        self.direct(key)
+    }
+
+    /// A cost by a name, worked out when it is first asked for.
+    pub(super) fn remembered(&self, name: &str, cost: impl FnOnce() -> Cost) -> Cost {
+        if let Some(c) = self.costs.borrow().get(name) {
+            return *c;
+        }
+        let c = cost();
+        self.costs.borrow_mut().insert(name.to_owned(), c);
         c
     }
 

@@ -67,9 +67,10 @@ impl Gather<'_> {
                 let seen = counted.and_then(|c| c.sites.iter().find(|c| c.id == s.id));
                 let count = seen.map(|c| c.seen.count);
                 let to = results.next().map_or(SiteFormat::from(s.format), |r| r.to);
-                let cost = |f: Format| Some(count? as f64 * weights.site(&s.op, f));
-                whole += cost(s.format).unwrap_or(0.0);
-                costs.push((cost(s.format), cost(to.word())));
+                let cost = |f: SiteFormat| Some(count? as f64 * weights.site(&s.op, f));
+                let own = SiteFormat::from(s.format);
+                whole += cost(own).unwrap_or(0.0);
+                costs.push((cost(own), cost(to)));
                 out.push(SiteEvidence {
                     kernel: k.name.clone(),
                     site: s.id,

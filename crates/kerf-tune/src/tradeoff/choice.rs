@@ -96,6 +96,7 @@ const MOST_NARROWER: usize = 10;
 fn narrower(subject: &Subject) -> Vec<Change> {
     let scope = TuningScope {
         formats: &[SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16],
+        raise: false,
         by: Grouping::Variable,
         storage: true,
         approx: None,

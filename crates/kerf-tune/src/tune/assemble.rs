@@ -4,7 +4,8 @@ use crate::error::TuneError;
 use crate::evaluate::PlanEvaluation;
 use crate::front::{FrontPoint, front};
 use crate::result::{
-    self, EvaluationCounts, GroupResult, PhaseSeconds, SearchVerdict, Tie, TuneResult,
+    self, EvaluationCounts, GroupResult, PhaseSeconds, RaisedResult, SearchVerdict, SiteResult,
+    Tie, TuneResult,
 };
 use crate::store::Phase;
 use crate::tuner::Tuner;
@@ -27,10 +28,11 @@ pub(super) fn result(
     let groups = groups(tuner, outcome.verdict, &outcome.choice);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&outcome.own);
     let energy = match outcome.verdict {
-        SearchVerdict::Tuned => tuner.energy(plan, &chosen.assignment)?,
+        SearchVerdict::Tuned | SearchVerdict::Raised => tuner.energy(plan, &chosen.assignment)?,
         _ => None,
     };
     let validated = tuner.store.all(Phase::Validation)?;
+    let sites = result::sites(subject, tunable, plan, &chosen.assignment);
     let effort = effort(tuner, &outcome, &validated, (clock, phases));
     Ok(TuneResult {
         schema: result::SCHEMA.into(),
@@ -43,6 +45,7 @@ pub(super) fn result(
         input: tuner.input,
         criteria: tuner.evaluator.criteria.clone(),
         cheapest: outcome.cheapest,
+        raised: raised(tuner, &chosen.assignment, &sites),
         formats: request.formats.clone(),
         strategy: request.strategy.clone(),
         seed: request.seed,
@@ -59,7 +62,7 @@ pub(super) fn result(
         ties,
         validation: outcome.choice.validation,
         demoted: outcome.choice.demoted,
-        sites: result::sites(subject, tunable, plan, &chosen.assignment),
+        sites,
         assignment: chosen.assignment.clone(),
         groups,
         fixed_storage: tunable.fixed.clone(),
@@ -67,6 +70,22 @@ pub(super) fn result(
         effort,
         checked: Some(outcome.checked),
         warnings: tuner.warnings.clone(),
+    })
+}
+
+/// What came of wider formats, if they were tried.
+fn raised(tuner: &Tuner, chosen: &[u8], sites: &[SiteResult]) -> Option<RaisedResult> {
+    let r = tuner.raising.as_ref()?;
+    let groups = tuner.tunable.groups.iter();
+    let can = groups
+        .clone()
+        .filter(|g| g.lower_levels() < g.formats.len());
+    Some(RaisedResult {
+        everything: r.error.filter(|_| r.failure.is_none()),
+        failure: r.failure.clone(),
+        groups: groups.zip(chosen).filter(|(g, l)| g.raises(**l)).count(),
+        operations: sites.iter().filter(|s| s.is_raised()).count(),
+        of: can.map(|g| g.sites.len()).sum(),
     })
 }
 
@@ -128,6 +147,7 @@ fn effort(
     EvaluationCounts {
         search: outcome.executed,
         alone: outcome.alone,
+        raising: tuner.raising.as_ref().map_or(0, |r| r.evaluations),
         layouts: outcome.layouts,
         probes: outcome.probes,
         validation: validated.len(),

@@ -1,19 +1,17 @@
 //! What a search is made of before anything is evaluated: the space, the store, workers and models.
-use crate::coded::Coded;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::error::TuneError;
 use crate::evaluate::{Evaluator, Input};
 use crate::event::{TuneEvent, Watch};
-use crate::full_size::{self, FullCounts};
 use crate::group::Group;
 use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::made::MadeScope;
-use crate::models::{self, PredictedTimes, Predictions};
-use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
-use crate::problem::{TuningScope, for_scope};
+use crate::models::{self, Predictions};
+use crate::prediction::{CostKind, TimePredictor};
+use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
 use crate::result;
@@ -23,8 +21,7 @@ use crate::tunable::Tunable;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_files::FolderLock;
-use kerf_predict::cost::{self, CostError};
-use kerf_run::job::{Device, Job, ProgramCounts};
+use kerf_run::job::{Device, Job};
 use kerf_run::memory::{MemoryNeed, arena_bytes};
 use kerf_search::{Problem, Search};
 use serde_json::json;
@@ -71,6 +68,14 @@ impl Acceptance {
     }
 }
 
+impl Acceptance {
+    /// Whether formats are tuned, within a tolerance that the program itself may miss.
+    fn may_raise(&self, request: &TuneRequest) -> bool {
+        let given = !self.by_own_error && !self.same_bits && request.ratio.is_none();
+        given && !request.formats.is_empty()
+    }
+}
+
 /// What is searched.
 pub(super) struct SearchSpace {
     pub subject: Subject,
@@ -80,6 +85,59 @@ pub(super) struct SearchSpace {
     pub input: Input,
     /// What a reader should know of the shapes of launches.
     pub shape_notes: Vec<String>,
+    /// Wider formats are in it.
+    pub raise: bool,
+    /// Why there is nothing to tune but what can be raised, which helps where the program itself misses the tolerance.
+    pub nothing: Option<NothingLower>,
+}
+
+/// That no operation can be lowered, and why.
+pub(super) struct NothingLower {
+    kernels: String,
+    why: String,
+}
+
+impl NothingLower {
+    pub fn error(&self) -> ProblemError {
+        ProblemError::Nothing {
+            kernels: self.kernels.clone(),
+            why: self.why.clone(),
+        }
+    }
+}
+
+/// What can be chosen, with what a reader should know of the shapes of launches.
+fn choices(
+    request: &TuneRequest,
+    subject: &Subject,
+    criteria: &Criteria,
+    input: &Input,
+    raise: bool,
+) -> Result<(Tunable, Vec<String>), ProblemError> {
+    let counts = match makes_functions(request, subject) {
+        false => None,
+        true => counts::obtain(request, subject, input).ok(),
+    };
+    let scope = TuningScope {
+        formats: &request.formats,
+        raise,
+        by: request.grouping,
+        storage: request.storage,
+        approx: request.approx,
+        layout: request.layout,
+        code: request.code,
+        algebra: request.algebra.then_some(&request.profile),
+        made: counts.as_ref().map(|counts| MadeScope {
+            counts,
+            profile: &request.profile,
+            tolerance: criteria.tolerance,
+            metric: criteria.metric,
+        }),
+    };
+    match request.launch {
+        false => Ok((for_scope(subject, &scope)?, Vec::new())),
+        true => launch::prepare::tunable(request, subject, &scope, input),
+    }
 }
 
 impl SearchSpace {
@@ -100,38 +158,22 @@ impl SearchSpace {
             true => None,
             false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
         };
-        let mut lock = None;
-        let counts = match makes_functions(request, &subject) {
+        let writes = makes_functions(request, &subject) || request.launch;
+        let lock = match writes {
+            true => Some(hold_folder(&request.out)?),
             false => None,
-            true => {
-                lock = Some(hold_folder(&request.out)?);
-                counts::obtain(request, &subject, &input).ok()
-            }
         };
         let criteria = &acceptance.criteria;
-        let scope = TuningScope {
-            formats: &request.formats,
-            by: request.grouping,
-            storage: request.storage,
-            approx: request.approx,
-            layout: request.layout,
-            code: request.code,
-            algebra: request.algebra.then_some(&request.profile),
-            made: counts.as_ref().map(|counts| MadeScope {
-                counts,
-                profile: &request.profile,
-                tolerance: criteria.tolerance,
-                metric: criteria.metric,
-            }),
-        };
-        let (tunable, mut shape_notes) = match request.launch {
-            false => (for_scope(&subject, &scope)?, Vec::new()),
-            true => {
-                if lock.is_none() {
-                    lock = Some(hold_folder(&request.out)?);
-                }
-                launch::prepare::tunable(request, &subject, &scope, &input)?
+        let chosen = |raise| choices(request, &subject, criteria, &input, raise);
+        let mut nothing = None;
+        let (tunable, mut shape_notes) = match chosen(false) {
+            Err(ProblemError::Nothing { kernels, why }) if acceptance.may_raise(request) => {
+                let lower = NothingLower { kernels, why };
+                let wider = chosen(true).map_err(|_| lower.error())?;
+                nothing = Some(lower);
+                wider
             }
+            other => other?,
         };
         shape_notes.extend(
             tunable
@@ -145,8 +187,26 @@ impl SearchSpace {
             acceptance,
             input,
             shape_notes,
+            raise: nothing.is_some(),
+            nothing,
         };
         Ok((space, checked, lock))
+    }
+
+    /// Whether wider formats may help, and are not in it yet.
+    pub fn may_raise(&self, request: &TuneRequest) -> bool {
+        !self.raise && self.acceptance.may_raise(request)
+    }
+
+    /// The same with wider formats in it.
+    pub fn with_wider_formats(self, request: &TuneRequest) -> Result<SearchSpace, TuneError> {
+        let criteria = &self.acceptance.criteria;
+        let (tunable, _) = choices(request, &self.subject, criteria, &self.input, true)?;
+        Ok(SearchSpace {
+            tunable,
+            raise: true,
+            ..self
+        })
     }
 
     /// The search problem, before models say anything of it.
@@ -325,143 +385,5 @@ impl Workers {
             self.count,
         )
         .with_remote(&request.remote)
-    }
-}
-
-/// What was counted of the program as it is, and the model of the device that predicts times from it.
-pub(super) struct CountedProgram {
-    /// None where the static score is asked for, or nothing could be counted.
-    pub counts: Option<ProgramCounts>,
-    pub device: Result<cost::CostModel, CostError>,
-    /// At the sizes of a GPU, where there is none and they are others.
-    pub full: Option<FullCounts>,
-    /// Why nothing was counted, or not on the search's own device.
-    pub notes: Vec<String>,
-}
-
-impl CountedProgram {
-    pub fn obtain(request: &TuneRequest, space: &SearchSpace) -> CountedProgram {
-        let counted = match request.cost {
-            CostKind::Static => Ok(None),
-            CostKind::Counts => counts::obtain(request, &space.subject, &space.input).map(Some),
-        };
-        let mut notes = Vec::new();
-        let counts = counted.unwrap_or_else(|e| {
-            notes.push(format!(
-                "nothing could be counted, so times are by the static score: {e}"
-            ));
-            None
-        });
-        if let Some(c) = counts.as_ref().filter(|c| !c.needs_cpu.is_empty()) {
-            let why = c.needs_cpu.join("; ");
-            notes.push(format!(
-                "the program was counted on the CPU executor: {why}"
-            ));
-        }
-        let predicts = request.job.device == Device::Cpu && counts.is_some();
-        let full = match predicts {
-            true => full_size::count(request, &space.subject, &space.input),
-            false => Ok(None),
-        };
-        let full = full.unwrap_or_else(|e| {
-            notes.push(format!(
-                "times are of the sizes that ran, not of a GPU's: {e}"
-            ));
-            None
-        });
-        CountedProgram {
-            counts,
-            full,
-            device: cost::CostModel::new(&request.profile),
-            notes,
-        }
-    }
-}
-
-/// The models of time and error that the search goes by.
-pub(super) struct SearchModels<'s> {
-    pub cost: Box<dyn TimePredictor + 's>,
-    /// What judges plans where nothing is measured, if it is another one.
-    pub judge: Option<Box<dyn TimePredictor + 's>>,
-    /// Times from machine code, beside them.
-    pub code: Option<Coded<'s>>,
-    pub errors: Box<dyn ErrorPredictor>,
-    /// Why it is not the cost model that was asked for.
-    pub notes: Vec<String>,
-}
-
-impl<'s> SearchModels<'s> {
-    /// Those of a search without a GPU; none with one, or where nothing was counted.
-    fn predicted(
-        request: &'s TuneRequest,
-        space: &'s SearchSpace,
-        counted: &'s CountedProgram,
-    ) -> Option<PredictedTimes<'s>> {
-        let own = counted
-            .counts
-            .as_ref()
-            .filter(|_| request.job.device == Device::Cpu)?;
-        let device = counted.device.as_ref().ok()?;
-        let (subject, tunable) = (&space.subject, &space.tunable);
-        models::predicted_times(
-            (subject, tunable),
-            device,
-            (own, counted.full.as_ref()),
-            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
-            request.assembler.as_ref(),
-        )
-        .ok()
-    }
-
-    pub fn new(
-        request: &'s TuneRequest,
-        space: &'s SearchSpace,
-        counted: &'s CountedProgram,
-        watch: &mut Watch,
-    ) -> SearchModels<'s> {
-        let (subject, tunable) = (&space.subject, &space.tunable);
-        let counts = counted.counts.as_ref();
-        if let Some(all) = Self::predicted(request, space, counted) {
-            let full = counted.full.as_ref().map(|f| &f.counts);
-            let note = models::unfilled(subject, &counted.device, full.or(counts));
-            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
-            return SearchModels {
-                cost: Box::new(all.guide),
-                judge: all.judge.map(|j| -> Box<dyn TimePredictor> { Box::new(j) }),
-                code: None,
-                errors: models::sensitivity(subject, tunable, counts),
-                notes: Vec::new(),
-            };
-        }
-        let (cost, note) = models::cost_model(
-            subject,
-            tunable,
-            &request.profile,
-            &counted.device,
-            counts,
-            launch::prepare::recount(request, subject, space.input, counted.full.as_ref()),
-        );
-        if request.job.device == Device::Cpu {
-            let note = models::unfilled(subject, &counted.device, counts);
-            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
-        }
-        // Where nothing is measured, times are the predictions, and one model makes them.
-        let measures = request.job.device == Device::Cuda && request.strategy == "guided";
-        let assembler = request.assembler.as_ref().filter(|_| measures);
-        let code = models::code_model(
-            subject,
-            tunable,
-            &counted.device,
-            counts,
-            assembler,
-            &mut |done, of| watch(&TuneEvent::Compiled { done, of }),
-        );
-        SearchModels {
-            cost,
-            judge: None,
-            code,
-            errors: models::sensitivity(subject, tunable, counts),
-            notes: note.into_iter().collect(),
-        }
     }
 }

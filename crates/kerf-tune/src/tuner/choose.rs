@@ -7,7 +7,7 @@ use crate::front::FrontPoint;
 use crate::precheck::cpu_sizes;
 use crate::result::{Demoted, KeptReason, Speedup};
 use crate::store::{Phase, StoreError};
-use crate::validate::{Validation, Validator};
+use crate::validate::{Excuse, Validation, Validator};
 use kerf_run::job::{Device, Job};
 use kerf_search::Assignment;
 
@@ -17,6 +17,9 @@ const PROBES: usize = 32;
 /// A gain below this part of the time is none: predicted, it would read 1.00 and the program stays as it is; of a probe, no
 /// reason to measure and to probe again.
 const LEAST: f64 = 5e-3;
+
+/// Raising more than has to be raised is worth it from this part of the time on: predictions are no better.
+const WORTH_RAISING: f64 = 0.05;
 
 /// Seconds of a reference at full size beyond which other inputs are tried at the CPU's sizes.
 const SLOW_REFERENCE_S: f64 = 3.0;
@@ -113,7 +116,7 @@ impl Tuner<'_> {
             .filter_map(|(i, g)| {
                 let mut a = at.assignment.clone();
                 a[i] += 1;
-                let fits = (a[i] as usize) < g.formats.len();
+                let fits = usize::from(a[i]) < g.lower_levels();
                 (fits && self.errors.veto(i, a[i]).is_none()).then_some(a)
             });
         lower.collect()
@@ -136,8 +139,11 @@ impl Tuner<'_> {
         let g = &self.tunable.groups[i];
         let mut a = chosen.assignment.clone();
         // Shapes are not lower or higher than each other.
-        if self.tunable.shapes().contains(&i) || a[i] as usize + 1 >= g.formats.len() {
+        if self.tunable.shapes().contains(&i) || usize::from(a[i]) + 1 == g.lower_levels() {
             return None;
+        }
+        if g.raises(a[i]) {
+            return self.raised_for(i, chosen);
         }
         if let Some(why) = &vetoes[i] {
             return Some(KeptReason::Veto { why: why.clone() });
@@ -175,6 +181,32 @@ impl Tuner<'_> {
         })
     }
 
+    /// Why a group is raised: the error without that in the plan that the search began with, or the time of the chosen one
+    /// without that; none where neither ran.
+    fn raised_for(&self, i: usize, chosen: &FrontPoint) -> Option<KeptReason> {
+        let needed = |e: &PlanEvaluation| KeptReason::Needed {
+            error: e.error.filter(|_| e.failure.is_none()),
+        };
+        let base = self.base().levels;
+        if base[i] > 0 {
+            // As it was found: the others in their widest formats.
+            let others = (0..base.len()).filter(|g| *g != i && base[*g] > 0);
+            let without = self.with_raised(&others.collect::<Vec<usize>>());
+            return self.known.get(&without).map(needed);
+        }
+        let mut without = chosen.assignment.clone();
+        without[i] = 0;
+        let e = self.known.get(&without)?;
+        Some(match self.time(&without, e) {
+            Some(time) if e.accepted(self.tolerance()) => KeptReason::Slower {
+                time,
+                chosen: chosen.time,
+                measured: e.timing.is_some(),
+            },
+            _ => needed(e),
+        })
+    }
+
     /// Other inputs at the CPU's sizes, where a reference is the CPU's work and takes it long at those of the GPU.
     pub(crate) fn validate_at_cpu_sizes(&mut self, own: &PlanEvaluation) {
         let job = &self.evaluator.job;
@@ -198,6 +230,16 @@ impl Tuner<'_> {
         ));
     }
 
+    /// What excuses a plan that misses the tolerance on an input, by missing it as well: the program itself, and where that is beyond
+    /// the tolerance everything raised.
+    fn excuse(&self) -> Excuse {
+        let Some(r) = &self.raising else {
+            return Excuse::Program;
+        };
+        let plan = self.tunable.plan(self.subject, &r.everything);
+        Excuse::Plan(r.everything.clone(), Box::new(plan))
+    }
+
     /// A plan on other inputs.
     fn validate(
         &mut self,
@@ -208,6 +250,7 @@ impl Tuner<'_> {
         let plan = self.tunable.plan(self.subject, &p.assignment);
         let (budget, tolerance) = (self.request.trials.inputs, self.tolerance());
         let hard = hard_inputs(demoted);
+        let excuse = self.excuse();
         let watch = &mut self.watch;
         let tell = |done, e: &PlanEvaluation| {
             watch(&TuneEvent::Evaluated {
@@ -228,6 +271,7 @@ impl Tuner<'_> {
             // Inputs at other sizes are others.
             digest: digest.filter(|_| self.validating.is_none()),
             hard,
+            excuse,
         }
         .run(&p.assignment, &plan, &self.request.trials, false, tell)
     }
@@ -239,12 +283,14 @@ impl Tuner<'_> {
         demoted: &[Demoted],
     ) -> Result<Option<Validation>, StoreError> {
         let plan = self.tunable.plan(self.subject, &p.assignment);
+        let excuse = self.excuse();
         Validator {
             evaluator: self.validating.as_ref().unwrap_or(&self.evaluator),
             store: &mut self.store,
             tuned: self.input,
             digest: None,
             hard: hard_inputs(demoted),
+            excuse,
         }
         .on_hard(&p.assignment, &plan, &self.request.trials, &mut |_, _| {})
     }
@@ -294,15 +340,33 @@ impl Tuner<'_> {
         let within = |p: &FrontPoint| p.error <= self.tolerance() && changes(p);
         let mut fast: Vec<FrontPoint> = self.points(demoted).into_iter().filter(within).collect();
         fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
+        self.prefer_few_raised(&mut fast);
         let first = fast.first().cloned();
         let most = match self.evaluator.job.device {
             Device::Cuda => 1.0,
             Device::Cpu => 1.0 - LEAST,
         };
+        // The program itself is no answer where it misses the tolerance: what meets it may be slower.
+        let raised = self.raising.is_some();
         let best = fast
             .into_iter()
-            .find(|p| p.time < most && self.tells_apart(&p.assignment));
+            .find(|p| raised || p.time < most && self.tells_apart(&p.assignment));
         (best, first)
+    }
+
+    /// Puts the fastest plan that raises no more than it has to before those that raise more, unless these are clearly faster.
+    fn prefer_few_raised(&self, fast: &mut Vec<FrontPoint>) {
+        if self.raising.is_none() {
+            return;
+        }
+        let base = self.base();
+        let few = |p: &FrontPoint| base.seen(&p.assignment, self.tunable).is_some();
+        if let Some(i) = fast.iter().position(few)
+            && fast[i].time * (1.0 - WORTH_RAISING) < fast[0].time
+        {
+            let p = fast.remove(i);
+            fast.insert(0, p);
+        }
     }
 
     /// The fastest plan that passes on other inputs, with groups lowered one by one as long as that helps,
@@ -329,7 +393,8 @@ impl Tuner<'_> {
                     time: 1.0,
                     error: own.error.unwrap_or(f64::INFINITY),
                 };
-                let better = improvements < IMPROVEMENTS && self.probe(&own, &demoted, probes)?;
+                let probed = improvements < IMPROVEMENTS && self.raising.is_none();
+                let better = probed && self.probe(&own, &demoted, probes)?;
                 improvements += 1;
                 if better {
                     continue;

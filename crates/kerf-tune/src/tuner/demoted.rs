@@ -19,7 +19,9 @@ impl Tuner<'_> {
         if demoted.contains(a) {
             return true;
         }
-        let class = demoted.iter().filter(|d| self.same_bits(d, a));
+        // What is raised elsewhere is more precise on other inputs.
+        let alike = |d: &&Assignment| self.same_bits(d, a) && self.raise_alike(d, a);
+        let class = demoted.iter().filter(alike);
         goes_with(a, &class.collect::<Vec<_>>())
     }
 

@@ -11,9 +11,9 @@ use serde_json::json;
 
 /// One profile for each architecture; the others measured functions, not arithmetic, or are second
 /// readings.
-const USUAL: [&str; 12] = [
+const USUAL: [&str; 13] = [
     "fermi", "kepler", "maxwell", "pascal", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90",
-    "sm_100", "sm_120",
+    "sm_100", "sm_103", "sm_120",
 ];
 
 /// Which profiles.

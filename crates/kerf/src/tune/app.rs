@@ -356,7 +356,8 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     let tolerance = a.tolerance.ok_or_else(|| {
         Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
     })?;
-    let metric = a.metric.unwrap_or(app::DEFAULT_METRIC);
+    let metric = super::metric_of(&a)?.unwrap_or(app::DEFAULT_METRIC);
+    let tolerance = tolerance.value;
     check(&a, metric)?;
     let request = request(a, command, tolerance, metric)?;
     let mut progress = Progress::new(request.budget, tolerance);

@@ -6,7 +6,7 @@ use kerf_pass::SiteFormat;
 use kerf_search::NAMES;
 use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES};
 use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
-use kerf_tune::formats::NARROW;
+use kerf_tune::formats::{LOWER, NARROW};
 use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::launch::tuners::Factor;
 use kerf_tune::models::CostKind;
@@ -82,9 +82,11 @@ pub struct Args {
     /// `allow_nan` in its [accept].
     #[arg(long, requires = "app")]
     pub(super) allow_nan: bool,
-    /// Largest error that any output may have; by default that of the workload's [accept].
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
-    pub(super) tolerance: Option<f64>,
+    /// Largest error that any output may have; by default that of the workload's [accept]. 2ulp is short for 2 with
+    /// --metric max_ulp. Where the program itself misses it, the few operations that need them get wider formats (double words,
+    /// or f64 for f32), and the others may still be lowered.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_tolerance)]
+    pub(super) tolerance: Option<Tolerance>,
     /// Quality of service: 1 minus the mean relative error is at least this.
     #[arg(long, value_name = "Q", conflicts_with = "tolerance", allow_negative_numbers = true, value_parser = parse_part)]
     pub(super) qos: Option<f64>,
@@ -107,6 +109,9 @@ pub struct Args {
     /// Nobody said what to tune.
     #[arg(skip)]
     pub(super) by_default: bool,
+    /// Nobody said which formats, so that pairs of f32 are among them where the profile speaks for them.
+    #[arg(skip)]
+    pub(super) pairs: bool,
     /// Run the fully approximate version in a part of the warps only, and search that part too (with approx).
     #[arg(long, value_enum, default_value = "off")]
     pub(super) lambda: Switch,
@@ -127,8 +132,9 @@ pub struct Args {
     /// Evaluations of the search, at most.
     #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
     pub(super) budget: usize,
-    /// Formats that operations may be lowered to: f32, f16, bf16. By default all of them where the strategy is guided,
-    /// f32 elsewhere.
+    /// Formats that operations may be lowered to: dw32 (a pair of f32, from f64), f32, f16, bf16. By default f32, f16 and bf16 where
+    /// the strategy is guided, f32 elsewhere; and with guided dw32, where the profile says that its sums and products take
+    /// less time than those of f64.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_format)]
     pub(super) formats: Vec<SiteFormat>,
     /// What changes its format as one: source variables, chains of operations (the def-use rule), lines
@@ -233,7 +239,7 @@ impl Args {
                         What::Code,
                     ];
                     // The program's own bits are kept by what rounds nothing.
-                    let exact = self.tolerance == Some(0.0);
+                    let exact = self.tolerance.is_some_and(|t| t.value == 0.0);
                     let tuned = |w: &What| match w {
                         What::Layout | What::Code | What::Launch => true,
                         What::Precision | What::Approx | What::Algebra => !exact,
@@ -244,6 +250,7 @@ impl Args {
             };
         }
         if self.formats.is_empty() {
+            self.pairs = guided && self.app.is_none();
             self.formats = match guided {
                 true => NARROW.to_vec(),
                 false => vec![NARROW[0]],
@@ -310,8 +317,24 @@ impl From<By> for Grouping {
 }
 
 pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, ArgumentError> {
-    let narrow = |f: &SiteFormat| kerf_tune::formats::NARROW.contains(f);
-    parse_if(s, narrow, "f32, f16 or bf16")
+    let lower = |f: &SiteFormat| LOWER.contains(f);
+    parse_if(s, lower, "dw32, f32, f16 or bf16")
+}
+
+/// A tolerance: a number, or a number of units in the last place, which names its metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Tolerance {
+    pub value: f64,
+    pub metric: Option<Metric>,
+}
+
+fn parse_tolerance(s: &str) -> Result<Tolerance, ArgumentError> {
+    let (number, metric) = match s.strip_suffix("ulp") {
+        Some(n) => (n.trim_end(), Some(Metric::MaxUlp)),
+        None => (s, None),
+    };
+    let value = parse_if(number, |_: &f64| true, "a number, e.g. 1e-6, or 2ulp")?;
+    Ok(Tolerance { value, metric })
 }
 
 fn parse_part(s: &str) -> Result<f64, ArgumentError> {

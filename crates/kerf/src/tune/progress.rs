@@ -145,6 +145,7 @@ impl Progress {
         };
         let what = match phase {
             Phase::Baseline | Phase::Search => "search",
+            Phase::Raise => "raising",
             Phase::Layout => "layout",
             Phase::Probe => "probe",
             Phase::Validation => "validation",

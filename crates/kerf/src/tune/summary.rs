@@ -103,6 +103,7 @@ fn why(k: Option<&KeptReason>) -> String {
     let nothing = k.is_some_and(KeptReason::gains_nothing);
     match k {
         None => String::new(),
+        Some(KeptReason::Needed { error }) => format!("needed: error {} without", number(*error)),
         Some(KeptReason::Error {
             error: None,
             rejection: Some(why),
@@ -289,6 +290,9 @@ fn unmet(o: &mut String, r: &TuneResult, style: Style) {
         claims::error(r.floor.error, &r.floor.outputs),
         r.criteria.tolerance
     );
+    if let Some(why) = claims::beyond_raising(r) {
+        let _ = writeln!(o, "  {why}");
+    }
     for e in &r.floor.outputs {
         let error = claims::error(e.error, std::slice::from_ref(e));
         let _ = writeln!(
@@ -308,6 +312,29 @@ fn unchanged(o: &mut String, r: &TuneResult, style: Style) {
         None => "nothing faster is within the tolerance".into(),
     };
     let _ = writeln!(o, "  {}: {what}", style.bold("unchanged"));
+}
+
+/// That the tolerance is met by wider formats, by which, and at what cost.
+fn raised(o: &mut String, r: &TuneResult, style: Style) {
+    let operations = claims::raised_operations(r).unwrap_or_default();
+    let _ = writeln!(
+        o,
+        "  {}: {operations} meet the tolerance, which the program itself misses",
+        style.good("raised")
+    );
+    for e in claims::raised(r) {
+        let _ = writeln!(o, "  raised: {e}");
+    }
+    let s = &r.speedup;
+    let _ = writeln!(
+        o,
+        "  {} {:.2}x{} the program's speed, by {}",
+        s.recorded_kind().unwrap_or(claims::NOT_RECORDED),
+        s.value,
+        claims::interval(s).map_or_else(String::new, |(l, h)| format!(" [{l:.2}, {h:.2}]")),
+        s.by
+    );
+    held(o, r);
 }
 
 /// How much faster the plan is.
@@ -353,7 +380,7 @@ fn accuracy(o: &mut String, r: &TuneResult) {
         (Some(v), _) => {
             let _ = writeln!(o, "  validated: {}", validation(v));
         }
-        (None, SearchVerdict::Tuned) => {
+        (None, SearchVerdict::Tuned | SearchVerdict::Raised) => {
             let _ = writeln!(o, "  validated: {}", OtherInputs::NotTried(None).sentence());
         }
         (None, _) => {}
@@ -445,9 +472,13 @@ fn effort(o: &mut String, r: &TuneResult) {
     };
     let _ = writeln!(
         o,
-        "\n{} evaluations to search ({}){}{}, {} to explain, {} to validate{again}; {:.1} s in all",
+        "\n{} evaluations to search ({}){}{}{}, {} to explain, {} to validate{again}; {:.1} s in all",
         e.search,
         r.ended.map_or("not searched", |e| e.words()),
+        match e.raising {
+            0 => String::new(),
+            n => format!(", {n} of wider formats"),
+        },
         match e.alone {
             0 => String::new(),
             n => format!(", {n} of single groups"),
@@ -493,6 +524,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         }
         SearchVerdict::Unchanged => unchanged(&mut o, r, style),
         SearchVerdict::Tuned => tuned(&mut o, r, style),
+        SearchVerdict::Raised => raised(&mut o, r, style),
     }
     accuracy(&mut o, r);
     groups(&mut o, r, style);

@@ -105,16 +105,47 @@ fn kind(op: u64) -> Kind {
     }
 }
 
-fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
+/// How an instruction names the one that it branches to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BranchEncoding {
+    /// Volta to Ada: an offset in words of four bytes.
+    Offset48,
+    /// Hopper: eight more bits of it, in bits 16 to 23, below the others.
+    Offset56,
+}
+
+impl BranchEncoding {
+    /// By the architecture in the low byte of a binary's flags (75, 86, 90).
+    fn of_binary(flags: u32) -> BranchEncoding {
+        match flags & 0xff {
+            90.. => BranchEncoding::Offset56,
+            _ => BranchEncoding::Offset48,
+        }
+    }
+
+    /// Words of four bytes from the next instruction on.
+    fn offset(self, low: u64, high: u64) -> i64 {
+        let far = low >> 34 | (high & 0x3ffff) << 30;
+        let far = (far << 16) as i64 >> 16;
+        match self {
+            BranchEncoding::Offset48 => far,
+            BranchEncoding::Offset56 => far << 8 | (low >> 16 & 0xff) as i64,
+        }
+    }
+}
+
+fn instruction(
+    (low, high): (u64, u64),
+    branches: BranchEncoding,
+    index: usize,
+    line: usize,
+) -> Instruction {
     let op = low & 0xfff;
     let kind = kind(op);
     let control = high >> 41;
     let barrier = |shift: u32| (control >> shift & 7).min(6) as usize;
-    // Offsets count four bytes, from the next instruction on.
     let branch_target = (op == 0x947 || op == 0x944).then(|| {
-        let far = low >> 34 | (high & 0x3ffff) << 30;
-        let far = (far << 16) as i64 >> 16;
-        let offset = (far << 8 | (low >> 16 & 0xff) as i64) * 4;
+        let offset = 4 * branches.offset(low, high);
         (index as i64 + 1 + offset / 16).max(0) as usize
     });
     let unconditional = kind != Kind::Branch || high >> 23 & 15 == 7;
@@ -163,6 +194,8 @@ pub(super) fn read(binary: &[u8]) -> Option<BTreeMap<String, Code>> {
     let elf = ElfFile64::parse(binary).ok()?;
     let registers = registers(&elf).unwrap_or_default();
     let lines = lines::read(&elf);
+    let flags = elf.elf_header().e_flags.get(elf.endian());
+    let branches = BranchEncoding::of_binary(flags);
     let mut out = BTreeMap::new();
     for s in elf.sections() {
         let Some(symbol) = s.name().ok()?.strip_prefix(".text.") else {
@@ -175,7 +208,8 @@ pub(super) fn read(binary: &[u8]) -> Option<BTreeMap<String, Code>> {
             let word = u128::from_le_bytes(bytes.try_into().ok()?);
             let row = rows.partition_point(|r| r.0 <= 16 * k as u64);
             let line = row.checked_sub(1).map_or(0, |r| rows[r].1);
-            instructions.push(instruction(word as u64, (word >> 64) as u64, k, line));
+            let words = (word as u64, (word >> 64) as u64);
+            instructions.push(instruction(words, branches, k, line));
         }
         let code = Code {
             instructions,
@@ -188,29 +222,47 @@ pub(super) fn read(binary: &[u8]) -> Option<BTreeMap<String, Code>> {
 
 #[cfg(test)]
 mod tests {
+    use super::BranchEncoding::{Offset48, Offset56};
     use super::*;
 
     /// Words that ptxas 13.0 wrote for sm_90, as NVIDIA's disassembler reads them.
     #[test]
     fn instructions_are_read() {
         // DFMA R10, R2, R10, R2
-        let i = instruction(0x0000000a020a722b, 0x000fd00000000002, 14, 3);
+        let i = instruction((0x0000000a020a722b, 0x000fd00000000002), Offset56, 14, 3);
         assert_eq!((i.kind, i.stall_clocks, i.wait_mask), (Kind::F64, 8, 0));
         assert!(i.is_float_arithmetic && i.is_unpredicated && i.is_three_register_f64);
         // LDG.E.64 R8, [R8.64], waits for barrier 2 and sets it
-        let i = instruction(0x0000000408087981, 0x004ea2000c1e1b00, 7, 3);
+        let i = instruction((0x0000000408087981, 0x004ea2000c1e1b00), Offset56, 7, 3);
         assert_eq!(
             (i.kind, i.result_barrier, i.wait_mask, i.bytes),
             (Kind::Load, 2, 4, 8.0)
         );
         // @P0 BRA, forward by six; @!P1 BRA, back to 6
-        let i = instruction(0x0000000000180947, 0x000fea0001000000, 23, 3);
+        let i = instruction((0x0000000000180947, 0x000fea0001000000), Offset56, 23, 3);
         assert_eq!(
             (i.kind, i.branch_target, i.is_unpredicated),
             (Kind::Branch, Some(30), false)
         );
-        let i = instruction(0xfffffffc00909947, 0x000fea000383ffff, 33, 3);
+        let i = instruction((0xfffffffc00909947, 0x000fea000383ffff), Offset56, 33, 3);
         assert_eq!((i.branch_target, i.is_unpredicated), (Some(6), false));
+    }
+
+    /// Words that ptxas 13.0 wrote for sm_89: forward from 19 to 307, and a branch to itself.
+    #[test]
+    fn branches_before_hopper_have_shorter_offsets() {
+        let i = instruction((0x000011f000008947, 0x000fea0003800000), Offset48, 19, 3);
+        assert_eq!(i.branch_target, Some(307));
+        let i = instruction((0xfffffff000007947, 0x000fc0000383ffff), Offset48, 28, 3);
+        assert_eq!(i.branch_target, Some(28));
+        for (flags, wanted) in [
+            (0x4b054b, Offset48),
+            (0x560556, Offset48),
+            (0x590559, Offset48),
+            (0x5a055a, Offset56),
+        ] {
+            assert_eq!(BranchEncoding::of_binary(flags), wanted, "{flags:x}");
+        }
     }
 
     /// Which pipe each is on was probed on the H200.
@@ -232,8 +284,8 @@ mod tests {
     /// HFMA2.MMA does what HFMA2 does.
     #[test]
     fn products_on_the_tensor_unit_are_arithmetic() {
-        assert!(instruction(0x7435, 0, 0, 1).is_float_arithmetic);
-        assert!(!instruction(0x723e, 0, 0, 1).is_float_arithmetic);
+        assert!(instruction((0x7435, 0), Offset56, 0, 1).is_float_arithmetic);
+        assert!(!instruction((0x723e, 0), Offset56, 0, 1).is_float_arithmetic);
     }
 
     #[test]

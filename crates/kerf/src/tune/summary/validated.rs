@@ -23,8 +23,9 @@ pub fn validation(v: &Validation) -> String {
     if v.beyond_program > 0 {
         let _ = write!(
             t,
-            "; {} more on which the program itself exceeds it",
-            v.beyond_program
+            "; {} more on which {} exceeds it",
+            v.beyond_program,
+            v.excused_by()
         );
     }
     let _ = write!(t, "\n  {}", claims::confidence(v));
