@@ -71,7 +71,7 @@ static uint64_t special(Random &r, const Format &f) {
 
 struct Shape { int m, n, k; Format a, b, c, d; };
 struct Tile { std::vector<uint64_t> a, b, c; };   // A[m][k], B[k][n], C[m][n]
-enum { NARROW, MEDIUM, WIDE, CANCEL, CANCEL_EXACT, SUBNORMAL, SPECIAL, SPARSE, STAIRS, TWO, TOP, BOTTOM, BITS, GROUPS, SAME_SIGN, CLASSES };
+enum { NARROW, MEDIUM, WIDE, CANCEL, CANCEL_EXACT, SUBNORMAL, SPECIAL, SPARSE, STAIRS, TWO, TOP, BOTTOM, BITS, GROUPS, SAME_SIGN, ZEROS, TINY, CLASSES };
 
 static void exponents(const Shape &s, Tile &t, Random &r, int low, int high, int clow, int chigh) {
   for (auto &x : t.a) x = random_at(r, s.a, low, high);
@@ -139,6 +139,25 @@ static void groups(const Shape &s, Tile &t, Random &r) {
     }
   }
 }
+// Zeros of one sign in each row and column, so that a quarter of the sums have negative zeros only.
+static void zeros(const Shape &s, Tile &t, Random &r) {
+  for (int i = 0; i < s.m; i++) {
+    bool sign = r.next() & 1;
+    for (int k = 0; k < s.k; k++) t.a[i * s.k + k] = encode(s.a, r.one_in(8 * s.k) ? !sign : sign, -1000000, 0);
+  }
+  for (int j = 0; j < s.n; j++) {
+    bool sign = r.next() & 1;
+    for (int k = 0; k < s.k; k++) t.b[k * s.n + j] = encode(s.b, sign, r.one_in(2) ? 0 : -1000000, r.next());
+  }
+  for (auto &x : t.c) x = encode(s.c, r.next() & 1, -1000000, 0);
+}
+// Sums around the smallest number of the result, with zeros as accumulators.
+static void tiny(const Shape &s, Tile &t, Random &r) {
+  int low = smallest(s.c) - s.c.fraction_bits, half = low / 2;
+  for (auto &x : t.a) x = r.one_in(2) ? 0 : random_at(r, s.a, half - 4, half);
+  for (auto &x : t.b) x = random_at(r, s.b, low - half, low - half + 1);
+  for (auto &x : t.c) x = encode(s.c, r.next() & 1, r.one_in(4) ? low : -1000000, 0);
+}
 static void floats(const Shape &s, Tile &t, Random &r, int kind) {
   int hi = largest(s.a), lo = smallest(s.a), chi = largest(s.c), clo = smallest(s.c), wide = hi > 40 ? 40 : hi;
   switch (kind) {
@@ -162,6 +181,8 @@ static void floats(const Shape &s, Tile &t, Random &r, int kind) {
     for (auto *v : {&t.a, &t.b, &t.c}) for (auto &x : *v) x = r.next();
     break;
   case GROUPS: groups(s, t, r); break;
+  case ZEROS: zeros(s, t, r); break;
+  case TINY: tiny(s, t, r); break;
   default:
     exponents(s, t, r, -4, 4, -10, 10);
     for (auto *v : {&t.a, &t.b, &t.c}) {
