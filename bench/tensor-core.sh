@@ -10,7 +10,7 @@ cd "$folder" || exit 2
 : > "$out/tensor-core.txt"; status=0
 for f in *.toml; do
   for d in cpu cuda; do
-    "$kerf" run "$f" --device $d --format json > "$out/run.$d" 2> "$out/run.$d.err" || { echo "$f on $d: $(head -3 "$out/run.$d.err")" >> "$out/tensor-core.txt"; status=1; }
+    "$kerf" run "$f" --device $d --repeats 1 --format json > "$out/run.$d" 2> "$out/run.$d.err" || { echo "$f on $d: $(head -3 "$out/run.$d.err")" >> "$out/tensor-core.txt"; status=1; }
   done
   python3 - "$f" "$out/run.cpu" "$out/run.cuda" >> "$out/tensor-core.txt" <<'P' || status=1
 import json, sys

@@ -101,7 +101,9 @@ impl Term {
     /// The term in units of `2^(top - bits)`, towards zero.
     fn aligned(self, top: i32, bits: u32) -> i64 {
         let left = self.exponent - top + bits as i32 - self.fraction_bits as i32;
+        // A zero may have any exponent, the largest too.
         let magnitude = match left {
+            _ if self.significand == 0 => 0,
             0.. => self.significand << left,
             -62..0 => self.significand >> -left,
             _ => 0,
@@ -143,57 +145,53 @@ impl SumModel {
             SumFormat::F32 => OperandFormat::F32,
             SumFormat::F16 => OperandFormat::F16,
         };
+        let mut terms: Vec<Term> = Vec::with_capacity(self.group + 1);
         let groups = a.chunks(self.group).zip(b.chunks(self.group));
         groups.fold(c, |acc, (a, b)| {
-            let products = a.iter().zip(b).map(|(x, y)| x.times(*y));
-            self.add(products, held.decode(acc), sum)
+            terms.clear();
+            terms.extend(a.iter().zip(b).map(|(x, y)| x.times(*y)));
+            terms.push(held.decode(acc));
+            self.add(&terms, sum)
         })
     }
 
-    fn add(self, products: impl Iterator<Item = Term> + Clone, c: Term, sum: SumFormat) -> u32 {
-        let all = products.chain(std::iter::once(c));
-        if let Some(special) = not_finite(all.clone()) {
-            return match (sum, special) {
+    fn add(self, terms: &[Term], sum: SumFormat) -> u32 {
+        if terms.iter().any(|t| t.kind != Kind::Finite) {
+            return match (sum, special_sum(terms)) {
                 (SumFormat::F32, None) => NAN_F32,
                 (SumFormat::F16, None) => u32::from(NAN_F16),
                 (SumFormat::F32, Some(negative)) => 0x7f80_0000 | u32::from(negative) << 31,
                 (SumFormat::F16, Some(negative)) => 0x7c00 | u32::from(negative) << 15,
             };
         }
-        let nonzero = all.clone().filter(|t| t.significand != 0);
+        let nonzero = terms.iter().filter(|t| t.significand != 0);
         let Some(top) = nonzero.map(|t| t.exponent).max() else {
-            return self.zero(all, sum);
+            // A sum of zeros is negative only if all are.
+            let negative = u32::from(terms.iter().all(|t| t.negative));
+            return match sum {
+                SumFormat::F32 => negative << 31,
+                SumFormat::F16 => negative << 15,
+            };
         };
-        let total: i64 = all.map(|t| t.aligned(top, self.aligned_bits)).sum();
+        let total: i64 = terms
+            .iter()
+            .map(|t| t.aligned(top, self.aligned_bits))
+            .sum();
         let unit = top - self.aligned_bits as i32;
         match sum {
             SumFormat::F32 => round_f32(total, unit),
             SumFormat::F16 => round_f16(total, unit),
         }
     }
-
-    /// A sum of zeros: negative only if all are.
-    fn zero(self, mut all: impl Iterator<Item = Term>, sum: SumFormat) -> u32 {
-        let negative = all.all(|t| t.negative);
-        match sum {
-            SumFormat::F32 => u32::from(negative) << 31,
-            SumFormat::F16 => u32::from(negative) << 15,
-        }
-    }
 }
 
-/// Is one of the terms NaN or infinite? Then the sign of the infinity, or nothing for NaN.
-fn not_finite(all: impl Iterator<Item = Term>) -> Option<Option<bool>> {
-    let mut seen: Option<Option<bool>> = None;
-    for t in all {
-        seen = match (t.kind, seen) {
-            (Kind::Finite, s) => s,
-            (Kind::NotANumber, _) | (_, Some(None)) => Some(None),
-            (Kind::Infinite, Some(Some(negative))) if negative != t.negative => Some(None),
-            (Kind::Infinite, _) => Some(Some(t.negative)),
-        };
-    }
-    seen
+/// The sum of terms of which some are not finite: the sign of an infinity, or nothing for NaN.
+fn special_sum(terms: &[Term]) -> Option<bool> {
+    let special = terms.iter().filter(|t| t.kind != Kind::Finite);
+    let first = special.clone().next()?;
+    let mut all = special;
+    let same = |t: &Term| t.kind == Kind::Infinite && t.negative == first.negative;
+    all.all(same).then_some(first.negative)
 }
 
 /// `total * 2^unit` in f32, towards zero.

@@ -129,8 +129,9 @@ impl Expansion {
     /// The results take the place of the operation's, and of what is taken out of them.
     fn done(&self, values: &[Value]) {
         let t = self.i.ty();
-        for u in self.i.users() {
-            if let (Some(Opcode::LLVMExtractValue), [k]) = (u.opcode(), u.indices().as_slice()) {
+        let is_field = |u: &Value| u.opcode() == Some(Opcode::LLVMExtractValue);
+        for u in self.i.users().into_iter().filter(is_field) {
+            if let [k] = u.indices().as_slice() {
                 u.become_value(values[*k as usize]);
             }
         }

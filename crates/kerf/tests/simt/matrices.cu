@@ -85,6 +85,22 @@ __global__ void other_formats(const int* a, const int* b, double* out) {
         for (int i = lane; i < 256; i += 32) out[192 + i] = sc[i];
         __syncwarp();
     }
+    {   // u8 by wmma, 8 by 32: the left factor is one register
+        unsigned char *sa = (unsigned char*)raw, *sb = sa + 128; int* sc = (int*)(sb + 512);
+        for (int i = lane; i < 128; i += 32) sa[i] = a[i % 8 * 16 + i / 8];
+        for (int i = lane; i < 512; i += 32) sb[i] = b[i / 32 * 16 + i % 16] + 44;
+        __syncwarp();
+        wmma::fragment<wmma::matrix_a, 8, 32, 16, unsigned char, wmma::col_major> fa;
+        wmma::fragment<wmma::matrix_b, 8, 32, 16, unsigned char, wmma::row_major> fb;
+        wmma::fragment<wmma::accumulator, 8, 32, 16, int> fc;
+        wmma::fill_fragment(fc, -3);
+        wmma::load_matrix_sync(fa, sa, 8); wmma::load_matrix_sync(fb, sb, 32);
+        wmma::mma_sync(fc, fa, fb, fc);
+        wmma::store_matrix_sync(sc, fc, 32, wmma::mem_row_major);
+        __syncwarp();
+        for (int i = lane; i < 256; i += 32) out[512 + i] = sc[i];
+        __syncwarp();
+    }
     {   // stmatrix turns a matrix of 8 by 8 around
         half* s = (half*)raw;
         half2 pair = __halves2half2(__int2half_rn(a[g * 16 + t * 2]), __int2half_rn(a[g * 16 + t * 2 + 1]));
