@@ -3,7 +3,7 @@
 
     bench/triton-kernels.py KERF [--device cuda] [--work FOLDER]
 
-Addition of vectors, softmax and layer normalisation of rows, for sm_80. Each is run with --reference; its output is compared
+Addition of vectors, softmax and layer normalisation of rows, a product of matrices on tensor cores, for sm_80. Each is run with --reference; its output is compared
 with numpy's in double precision. Exit status 1 if one of them is refused or is off by more than 1e-5 of the largest value.
 """
 import argparse
@@ -18,6 +18,8 @@ import triton.language as tl
 from triton.compiler import ASTSource
 
 ROWS, COLUMNS, BLOCK = 8, 781, 1024
+# Rows, columns and inner size of a product of matrices, whose columns are one tile.
+SIZE, TILE = (128, 64, 96), 64
 
 
 @triton.jit
@@ -47,6 +49,22 @@ def layer_norm(x, out, weight, bias, stride, n, eps, B: tl.constexpr):
     tl.store(out + row * stride + i, scaled, mask=inside)
 
 
+@triton.jit
+def matmul(a, b, out, m, n, k, B: tl.constexpr):
+    rows, columns, inner = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B), tl.arange(0, 32)
+    left, right = a + rows[:, None] * k + inner[None, :], b + inner[:, None] * n + columns[None, :]
+    total = tl.zeros((B, B), dtype=tl.float32)
+    for done in range(0, tl.cdiv(k, 32)):
+        rest = k - done * 32
+        x = tl.load(left, mask=inner[None, :] < rest, other=0.0)
+        y = tl.load(right, mask=inner[:, None] < rest, other=0.0)
+        total = tl.dot(x, y, total)
+        left += 32
+        right += 32 * n
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+
+
 def cases(arrays):
     """Kernel, signature, arguments, grid, what numpy gives."""
     x, y, h, w, b = (arrays[n].astype("f8") for n in ("x", "y", "h", "w", "b"))
@@ -60,13 +78,17 @@ def cases(arrays):
     normal = d / numpy.sqrt((d * d).mean(1, keepdims=True) + 1e-5) * w + b
     signature = dict(x="*fp16", out="*fp32", weight="*fp32", bias="*fp32", stride="i32", n="i32", eps="fp32")
     yield layer_norm, signature, ["h", "out", "w", "b", *shape, 1e-5], ROWS, normal
+    m, n, k = SIZE
+    signature = dict(a="*fp16", b="*fp16", out="*fp32", m="i32", n="i32", k="i32")
+    product = arrays["left"].astype("f8") @ arrays["right"].astype("f8")
+    yield matmul, signature, ["left", "right", "out", m, n, k], -(-m // TILE), product
 
 
-def workload(name, arrays, arguments, grid, made):
+def workload(name, arrays, arguments, grid, made, elements):
     text = f'source = "{name}.ptx"\nseed = 1\n'
     for buffer in dict.fromkeys(a for a in arguments if isinstance(a, str)):
         kind = {"f2": "f16", "f4": "f32"}[arrays.get(buffer, arrays["x"]).dtype.str[1:]]
-        size = arrays.get(buffer, arrays["x"]).size
+        size = arrays[buffer].size if buffer in arrays else elements
         filled = "output = true" if buffer == "out" else f'init = {{ file = "{buffer}.npy" }}'
         text += f'[[buffer]]\nname = "{buffer}"\ntype = "{kind}"\nlen = {size}\n{filled}\n'
     # Triton adds two pointers to scratch memory that these kernels do not use.
@@ -89,17 +111,19 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     random = numpy.random.default_rng(1)
     sizes = dict(x=(ROWS, COLUMNS), y=(ROWS, COLUMNS), h=(ROWS, COLUMNS), w=(COLUMNS,), b=(COLUMNS,))
-    arrays = {n: random.standard_normal(s).astype("f2" if n == "h" else "f4") for n, s in sizes.items()}
+    sizes.update(left=(SIZE[0], SIZE[2]), right=(SIZE[2], SIZE[1]))
+    halves = ("h", "left", "right")
+    arrays = {n: random.standard_normal(s).astype("f2" if n in halves else "f4") for n, s in sizes.items()}
     for name, array in arrays.items():
         numpy.save(work / f"{name}.npy", array)
     target = triton.backends.compiler.GPUTarget("cuda", 80, 32)
     wrong = 0
     for kernel, signature, arguments, grid, expected in cases(arrays):
         name = kernel.__name__
-        source = ASTSource(fn=kernel, signature=dict(signature, B="constexpr"), constexprs={"B": BLOCK})
+        source = ASTSource(fn=kernel, signature=dict(signature, B="constexpr"), constexprs={"B": TILE if name == "matmul" else BLOCK})
         made = triton.compile(source, target=target)
         (work / f"{name}.ptx").write_text(made.asm["ptx"])
-        (work / f"{name}.toml").write_text(workload(name, arrays, arguments, grid, made))
+        (work / f"{name}.toml").write_text(workload(name, arrays, arguments, grid, made, expected.size))
         command = [a.kerf.resolve(), "run", f"{name}.toml", "--device", a.device, "--reference", "-q", "--save", name]
         done = subprocess.run([str(c) for c in command], cwd=work, capture_output=True, text=True)
         if done.returncode:

@@ -29,6 +29,7 @@ pub mod shadow;
 mod signals;
 mod symbols;
 mod table_names;
+pub mod tensor_core;
 
 use crate::{
     BufferId, DeviceInfo, DeviceKind, ExecError, Executor, KernelStats, Launch, LaunchConfiguration,

@@ -6,3 +6,4 @@ mod integers;
 mod kept;
 mod reciprocals;
 mod sfu;
+mod tensor_core;

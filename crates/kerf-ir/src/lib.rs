@@ -27,6 +27,7 @@ pub mod pure_operation;
 pub mod rewriting;
 pub mod sites;
 mod small_fma;
+pub mod tensor_core;
 pub mod undefined_locals;
 pub mod unit;
 pub mod variables;

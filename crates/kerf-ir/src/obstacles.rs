@@ -1,6 +1,7 @@
 //! What in a kernel Kerf cannot tune or run, and why: found before anything runs.
 use crate::kernels::reachable;
 use crate::sites::{Location, location};
+use crate::tensor_core::{MatrixMove, Multiply};
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_ptx::Unlifted;
 use serde::Serialize;
@@ -62,12 +63,21 @@ const CLUSTERS: &str = "thread-block clusters are not supported";
 const CLUSTER_SECTION: &str = "kerf.cluster";
 
 fn refused_intrinsic(n: &str) -> Option<&'static str> {
+    if Multiply::parse(n).is_some() || MatrixMove::parse(n).is_some() {
+        return None;
+    }
     let n = n.strip_prefix("llvm.nvvm.")?;
     let table: &[(&str, &str)] = &[
-        ("wmma.", "tensor-core matrix operations have no CPU model"),
-        ("mma.", "tensor-core matrix operations have no CPU model"),
-        ("ldmatrix.", "tensor-core matrix loads have no CPU model"),
-        ("stmatrix.", "tensor-core matrix stores have no CPU model"),
+        (
+            "wmma.",
+            "this form of tensor-core operation has no CPU model",
+        ),
+        (
+            "mma.",
+            "this form of tensor-core operation has no CPU model",
+        ),
+        ("ldmatrix.", "this form of matrix load has no CPU model"),
+        ("stmatrix.", "this form of matrix store has no CPU model"),
         ("wgmma.", "tensor-core matrix operations have no CPU model"),
         (
             "tcgen05.",
@@ -168,6 +178,11 @@ fn instruction_obstacle(
             let c = i.callee();
             if c.is_inline_asm() {
                 return Some(asm_obstacle(&c.asm_text().0, unlifted));
+            }
+            if let Some(form) = crate::tensor_core::multiply(i) {
+                let what = format!("product of matrices ({})", form.describe());
+                let why = "tensor cores have formats of their own, which stay";
+                return Some((what, why.into(), ObstacleScope::Tuning));
             }
             if c.is_function() {
                 let (what, why) = call_obstacle(i, &c.name())?;

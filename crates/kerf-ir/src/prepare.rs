@@ -239,6 +239,7 @@ pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlif
     };
     machine.run_passes(m, passes, first)?;
     let unlifted = kerf_ptx::lift(m);
+    crate::tensor_core::keep_warps_whole(m);
     crate::half_overflow::limit_halves(m);
     if purpose == Purpose::Tuning {
         machine.run_passes(m, "default<O2>", options)?;

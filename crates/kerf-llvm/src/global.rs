@@ -139,6 +139,14 @@ impl Value {
             LLVMAddAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, a);
         }
     }
+    /// Adds an enum attribute to a call (`convergent`).
+    pub fn add_call_attr(self, name: &str) {
+        unsafe {
+            let c = LLVMGetTypeContext(self.ty().0);
+            let a = LLVMCreateEnumAttribute(c, Self::attr_kind(name), 0);
+            LLVMAddCallSiteAttribute(self.0, LLVMAttributeFunctionIndex, a);
+        }
+    }
     /// Removes an enum attribute from a function.
     pub fn remove_enum_attr(self, name: &str) {
         unsafe {

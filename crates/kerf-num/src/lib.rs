@@ -12,6 +12,7 @@
 //! * [`metrics`] compares an output with its reference and judges it.
 //! * [`portable`] has elementary functions, the same bits on every machine.
 //! * [`random`] draws the same numbers on every machine.
+//! * [`tensor_core`] adds products as tensor cores do.
 //! * [`wide!`] compiles a loop for wide instructions too, with the same bits.
 //!
 //! The crate does no I/O, holds no `unsafe` code and depends on round to
@@ -29,6 +30,7 @@ pub mod made;
 pub mod metrics;
 pub mod portable;
 pub mod random;
+pub mod tensor_core;
 pub mod ulp;
 mod wide;
 

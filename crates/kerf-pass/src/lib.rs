@@ -22,6 +22,7 @@ pub mod index_space;
 pub mod lower;
 pub mod made_calls;
 pub mod math;
+pub mod matrix_moves;
 pub mod partition;
 pub mod plan;
 pub mod reference_library;

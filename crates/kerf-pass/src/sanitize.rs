@@ -306,6 +306,7 @@ pub fn sites(m: &Module) -> Result<SiteTable, LlvmError> {
 
 /// Instruments a prepared module that no plan's numbers are needed for any more.
 pub fn instrument(m: &Module) -> Result<(), LlvmError> {
+    crate::matrix_moves::expand(m);
     let kernels = m.kernel_functions();
     // No instruction is more than two places (a copy reads and writes).
     let instructions: usize = m.functions().iter().map(|f| f.instructions().len()).sum();

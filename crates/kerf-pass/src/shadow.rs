@@ -16,6 +16,7 @@ mod emit;
 mod functions;
 mod instructions;
 mod library;
+mod matrices;
 mod memory;
 mod provenance;
 mod rounding_constant;
@@ -215,6 +216,7 @@ pub fn link(m: &Module, device: ShadowDevice) -> Result<(), LlvmError> {
 
 /// Instruments a prepared module.
 pub fn instrument(m: &Module, runtime: ShadowRuntime) -> Result<ShadowMap, LlvmError> {
+    crate::matrix_moves::expand(m);
     let kernels = m.kernel_functions();
     let defined: Vec<Value> = m
         .functions()

@@ -1,5 +1,5 @@
-//! `cp.async`: copies into shared memory that complete at once, which the order of PTX allows, so that nothing is left to
-//! wait for.
+//! `cp.async`: in a PTX file, copies into shared memory that complete at once, which the order of PTX allows, so that nothing is
+//! left to wait for. In inline PTX, whose kernels have pipelines written around it, the intrinsics of the same instructions.
 use super::lifter::Lifter;
 use super::refusal::{Lifted, refuse};
 use super::syntax::Instruction;
@@ -12,12 +12,12 @@ impl Lifter {
         if !i.flag("async") {
             return i.unsupported();
         }
-        if i.flag("commit_group") || i.flag("wait_group") || i.flag("wait_all") {
-            return Ok(());
+        if let Some(kind) = i.pick(&["commit_group", "wait_group", "wait_all"]) {
+            return self.copy_group(i, kind);
         }
         let global = i.flag("global");
         let shared = i.pick(&["shared", "shared::cta"]).is_some();
-        i.pick(&["ca", "cg"]);
+        let cache = i.pick(&["ca", "cg"]);
         i.drop_hints("L2::");
         let bytes = match self.constant(&i.operand(2)?) {
             Some(n @ (4 | 8 | 16)) if shared && global => n,
@@ -25,17 +25,43 @@ impl Lifter {
         };
         let to = self.address(&i.operand(0)?, space::SHARED)?;
         let from = self.address(&i.operand(1)?, space::GLOBAL)?;
-        match i.operands.len() {
-            3 => {
+        let inline = self.symbols.is_none();
+        match (i.operands.len(), cache) {
+            (3 | 4, Some(cache)) if inline => {
+                let size = i.operands.get(3).map(|o| self.read(o, Ty::Uint(32)));
+                let size = size.transpose()?;
+                let partial = if size.is_some() { ".s" } else { "" };
+                let name = format!("llvm.nvvm.cp.async.{cache}.shared.global.{bytes}{partial}");
+                let args: Vec<Value> = [to, from].into_iter().chain(size).collect();
+                self.intrinsic(&name, &[], &args).map(|_| ())
+            }
+            (3, _) => {
                 self.copy_words(to, from, bytes);
                 Ok(())
             }
-            4 => {
+            (4, _) => {
                 let size = self.read(&i.operand(3)?, Ty::Uint(32))?;
                 self.copy_part(to, from, bytes, size)
             }
             _ => refuse("cp.async with a cache policy is not supported"),
         }
+    }
+
+    /// Commits copies, or waits for them.
+    fn copy_group(&mut self, i: &Instruction, kind: &str) -> Lifted<()> {
+        if self.symbols.is_some() {
+            return Ok(());
+        }
+        let name = format!("llvm.nvvm.cp.async.{}", kind.replace('_', "."));
+        let args = match (kind, i.operands.first()) {
+            ("wait_group", Some(o)) => match self.constant(o) {
+                Some(n) => vec![self.int_constant(32, n)],
+                None => return refuse("cp.async.wait_group of a number that is no constant"),
+            },
+            (_, None) => Vec::new(),
+            _ => return i.unsupported(),
+        };
+        self.intrinsic(&name, &[], &args).map(|_| ())
     }
 
     fn copy_words(&self, to: Value, from: Value, bytes: u64) {

@@ -43,6 +43,7 @@ mod inference;
 mod integer;
 mod lexer;
 mod lifter;
+mod matrix;
 mod memory;
 mod moves;
 mod narrow_integers;

@@ -268,6 +268,20 @@ impl Lifter {
         Ok(self.b.intrinsic(name, types, args))
     }
 
+    /// How many arguments an intrinsic takes, if this LLVM has it; overloads are of `types`.
+    pub fn intrinsic_arity(&self, name: &str, types: &[Type]) -> Option<usize> {
+        // SAFETY: name and types are passed with their lengths; the context is that of the types of the function that is
+        // being built.
+        unsafe {
+            let id = sys::LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            let context = sys::LLVMGetTypeContext(self.b.int_ty(32).0);
+            let mut types: Vec<_> = types.iter().map(|t| t.0).collect();
+            let whole =
+                |t: &mut Vec<_>| sys::LLVMIntrinsicGetType(context, id, t.as_mut_ptr(), t.len());
+            (id != 0).then(|| Type(whole(&mut types)).params().len())
+        }
+    }
+
     /// A floating-point constant of a type, in every lane of a vector.
     pub fn real(&self, t: Type, v: f64) -> Value {
         self.splat(t, t.element().real(v))
@@ -335,7 +349,10 @@ impl Lifter {
                 Some(done) => done,
                 None => self.convert(i),
             },
-            "cp" if self.symbols.is_some() => self.async_copy(i),
+            "cp" => self.async_copy(i),
+            "mma" => self.multiply_matrices(i),
+            "wmma" => self.wmma(i),
+            "ldmatrix" | "stmatrix" => self.move_matrix(i, &opcode),
             "cvta" => self.cvta(i),
             "isspacep" => self.isspacep(i),
             "ld" | "ldu" => self.load(i),

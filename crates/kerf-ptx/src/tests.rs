@@ -5,6 +5,7 @@ use kerf_llvm::{PassOptions, TargetMachine};
 mod files;
 mod floats;
 mod integers;
+mod matrices;
 mod memory;
 mod refusals;
 

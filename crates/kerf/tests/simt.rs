@@ -28,6 +28,8 @@ pub mod harness;
 mod lang;
 #[path = "simt/math.rs"]
 mod math;
+#[path = "simt/matrices.rs"]
+mod matrices;
 #[path = "simt/opencl.rs"]
 mod opencl;
 #[path = "simt/refused.rs"]

@@ -14,7 +14,9 @@ mod collective;
 mod grid;
 pub(super) mod lane;
 
-pub(super) use calls::{assert, barrier, linear, need_headroom, printf, spin, trap, warp, worker};
+pub(super) use calls::{
+    assert, barrier, linear, multiply_matrices, need_headroom, printf, spin, trap, warp, worker,
+};
 
 use super::context::BlockContext;
 use super::fault::{Fault, FaultKind};

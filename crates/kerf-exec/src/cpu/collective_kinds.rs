@@ -33,6 +33,8 @@ pub mod warp {
     pub const ELECT: u32 = 12;
     /// redux.sync, plus the operation
     pub const REDUX: u32 = 16;
+    /// mma.sync and wmma.mma
+    pub const MULTIPLY: u32 = 32;
     /// Added to a shuffle: of shadows, for which lanes that take no part are undefined.
     pub const SHADOW: u32 = 64;
     /// Operations of redux, in order.

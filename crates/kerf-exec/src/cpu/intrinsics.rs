@@ -13,6 +13,7 @@ mod float;
 mod integer;
 mod memory;
 mod registers;
+mod tensor_core;
 
 use super::lead::Lead;
 use kerf_ir::kernels::reachable;
@@ -64,7 +65,8 @@ fn nvvm(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value
     if n.starts_with("atomic.") {
         return memory::scoped_atomic(b, i, n);
     }
-    convert::halves(b, i, n)
+    tensor_core::lower(m, b, lead, i)
+        .or_else(|| convert::halves(b, i, n))
         .or_else(|| collective::lower(m, b, lead, i, n))
         .or_else(|| float::arithmetic(m, b, i, n))
         .or_else(|| convert::conversion(m, b, i, n))

@@ -243,6 +243,7 @@ fn optimise(host: &TargetMachine, m: &Module, is_checked: bool) -> Result<(), Ll
 pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmError> {
     let m = finished.duplicate();
     m.drop_used();
+    kerf_pass::matrix_moves::expand(&m);
     drop_refused(&m);
     let checked = match sanitize::is_instrumented(&m) {
         true => Some(sanitize::sites(&m)?),

@@ -49,7 +49,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
         ($($n:literal => $f:expr),* $(,)?) => { vec![$(($n, $f as *const () as usize)),*] };
     }
     let mut t = table![
-        "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_spin" => block::spin, "kerf_trap" => block::trap,
+        "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_multiply_matrices" => block::multiply_matrices, "kerf_spin" => block::spin, "kerf_trap" => block::trap,
         "kerf_assert" => block::assert, "kerf_printf" => block::printf,
         "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
 

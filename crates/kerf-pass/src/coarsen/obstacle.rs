@@ -57,7 +57,9 @@ fn call_obstacle(i: Value) -> Option<CoarsenObstacle> {
         };
     }
     let operation = name.strip_prefix("llvm.nvvm.").unwrap_or(&name).to_owned();
-    if callee.has_enum_attr("convergent") {
+    let of_matrices = ["mma.", "wmma.", "ldmatrix.", "stmatrix."];
+    let joint = of_matrices.iter().any(|o| operation.starts_with(o));
+    if joint || callee.has_enum_attr("convergent") {
         return Some(CoarsenObstacle::WarpOperation { operation, at });
     }
     let order = ["atomic.", "mbarrier", "cp.async", "tcgen05", "wgmma"];

@@ -169,6 +169,14 @@ impl Pass<'_> {
             self.meets(b, i, kind, skippable);
         } else if n.starts_with("llvm.nvvm.bar.") {
             self.meets(b, i, SiteKind::Vote, skippable);
+        } else if kerf_ir::tensor_core::multiply(i).is_some() {
+            let site = self.site(i, SiteKind::Shuffle);
+            let site = self.add(site);
+            self.call(b, runtime::MEET, self.m.void_ty(), &[b.i32(site)]);
+            let all: Vec<Shadow> = a.iter().filter_map(|v| self.get(*v)).collect();
+            if let Some(s) = self.whole(b, i, &all) {
+                self.shadows.insert(i, s);
+            }
         } else if n == "malloc" {
             self.must_be_defined(b, i, a[0], SiteKind::Branch);
         } else if let Some(bytes) = library_result_bytes(&n) {

@@ -64,11 +64,15 @@ impl Pass<'_> {
 
     /// A float taken out of a struct.
     pub(super) fn extract_value(&self, b: &Builder, i: Value) -> Vec<Dd> {
-        let known = self
-            .aggregates
-            .get(&i.operand(0))
-            .and_then(|a| a.get(&i.indices()));
-        known.map_or_else(|| self.recall(b, i), |s| vec![*s])
+        let all = self.aggregates.get(&i.operand(0));
+        // Lanes of a vector have paths of their own.
+        let path = |l: u32| match i.ty().is_vector() {
+            true => [i.indices(), vec![l]].concat(),
+            false => i.indices(),
+        };
+        let lane = |l: u32| all.and_then(|a| a.get(&path(l))).copied();
+        let known: Option<Vec<Dd>> = (0..i.ty().lanes()).map(lane).collect();
+        known.unwrap_or_else(|| self.recall(b, i))
     }
 
     fn leaf(b: &Builder, v: Value, path: &[u32]) -> Value {

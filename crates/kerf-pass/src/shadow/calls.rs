@@ -12,7 +12,9 @@ impl Pass<'_> {
             }
             return;
         };
-        if i.callee().is_declaration() {
+        if let Some(form) = kerf_ir::tensor_core::multiply(i) {
+            self.multiply_matrices(i, form, after);
+        } else if i.callee().is_declaration() {
             self.call_library(i, &name, after);
         } else {
             self.call_defined(i, after);

@@ -154,6 +154,9 @@ impl Pass<'_> {
                 match u.opcode() {
                     Some(Opcode::LLVMBitCast) if lanes(u.ty()).is_some() => return lanes(u.ty()),
                     Some(Opcode::LLVMCall) => {
+                        if let Some(shape) = super::matrices::argument_shape(u, x) {
+                            return Some(shape);
+                        }
                         if let Some(f) = u
                             .callee_name()
                             .and_then(|n| made_by(&n))
@@ -359,7 +362,14 @@ impl Pass<'_> {
         true
     }
 
-    fn journey(&mut self, b: &Builder, i: Value, word: &str, control: [Value; 3], s: Dd) -> Dd {
+    pub(super) fn journey(
+        &mut self,
+        b: &Builder,
+        i: Value,
+        word: &str,
+        control: [Value; 3],
+        s: Dd,
+    ) -> Dd {
         // Both halves of a double go the same way; once is enough, and lets them be known as one.
         let key = (i.block(), word.to_owned(), control, s.hi, s.lo);
         if let Some((_, d)) = self.journeys.iter().find(|(k, _)| *k == key) {
@@ -368,6 +378,9 @@ impl Pass<'_> {
         let (i32t, i64t) = (b.int_ty(32), b.int_ty(64));
         let f = self.m.declare(word, i32t.function(&[i32t; 4]));
         let moved = |v: Value| {
+            if v.is_constant() {
+                return v;
+            }
             let bits = b.bitcast(v, i64t);
             let part = |shift: u64| {
                 let w = b.zext_or_trunc(b.lshr(bits, b.i64(shift)), i32t);

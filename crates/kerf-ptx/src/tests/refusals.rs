@@ -5,7 +5,8 @@ use super::*;
 fn names_the_opcode() {
     for text in [
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {$0}, {$0}, {$0}, {$0};",
-        "cp.async.cg.shared.global [$0], [$0], 16;",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0}, {$0}, {$0}, {$0}, $0, 0;",
+        "cp.async.bulk.commit_group;",
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0}, [$0];",
         "mbarrier.init.shared.b64 [$0], $0;",
         "cvt.rn.satfinite.e2m1x2.f32 $0, $0, $0;",

@@ -33,7 +33,7 @@ $DONE:
 .visible .entry matrix(.param .u64 x)
 {
   .reg .b32 %r<9>;
-  mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r1,%r2,%r3,%r4};
+  mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r1,%r2,%r3,%r4};
   ret;
 }
 ";
@@ -97,7 +97,7 @@ fn kernels_parameters_and_lines_are_seen() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let refused = "cannot run: PTX `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32` (line 31)";
+    let refused = "cannot run: PTX `mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32` (line 31)";
     assert!(said.contains(refused), "{said}");
 }
 

@@ -461,7 +461,7 @@ fn refusals_name_what_they_refuse() {
         says(&s, parts);
     };
     refused("uses_texture", r#"[0, "x"]"#, &["texture"]);
-    refused("uses_wmma", r#"["h", "h", "x"]"#, &["tensor-core"]);
+    refused("uses_4_bits", r#"["a", "a", "a"]"#, &["tensor-core"]);
     refused("syncs_grid", r#"["a"]"#, &["cooperative grid"]);
     refused("unknown_ptx", r#"["a"]"#, &["inline PTX", "wobble"]);
     refused("calls_undefined", r#"["a"]"#, &["elsewhere"]);

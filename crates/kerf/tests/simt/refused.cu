@@ -4,16 +4,16 @@
 
 __global__ void uses_texture(cudaTextureObject_t t, float* out) { out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
 
-__global__ void uses_wmma(const half* a, const half* b, float* c) {
+__global__ void uses_4_bits(const int* a, const int* b, int* c) {
     using namespace nvcuda::wmma;
-    fragment<matrix_a, 16, 16, 16, half, row_major> fa;
-    fragment<matrix_b, 16, 16, 16, half, col_major> fb;
-    fragment<accumulator, 16, 16, 16, float> fc;
-    fill_fragment(fc, 0.0f);
-    load_matrix_sync(fa, a, 16);
-    load_matrix_sync(fb, b, 16);
+    fragment<matrix_a, 8, 8, 32, experimental::precision::s4, row_major> fa;
+    fragment<matrix_b, 8, 8, 32, experimental::precision::s4, col_major> fb;
+    fragment<accumulator, 8, 8, 32, int> fc;
+    fill_fragment(fc, 0);
+    load_matrix_sync(fa, a, 32);
+    load_matrix_sync(fb, b, 32);
     mma_sync(fc, fa, fb, fc);
-    store_matrix_sync(c, fc, 16, mem_row_major);
+    store_matrix_sync(c, fc, 8, mem_row_major);
 }
 
 __global__ void syncs_grid(int* out) {

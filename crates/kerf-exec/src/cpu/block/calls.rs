@@ -1,7 +1,7 @@
 //! What compiled code calls: barriers and warp operations, faults, printf.
 use super::BlockWorker;
 use super::lane::{Lane, Request, Wait};
-use crate::cpu::collective_kinds::ARRIVE;
+use crate::cpu::collective_kinds::{ARRIVE, warp as warp_kind};
 use crate::cpu::context::BlockContext;
 use crate::cpu::fault::{Fault, FaultKind};
 use crate::cpu::signals;
@@ -116,6 +116,33 @@ pub(in crate::cpu) extern "C" fn warp(
         wait(worker(ctx), t, Wait::Warp, Some(request), |l| {
             l.result.get()
         })
+    }
+}
+
+/// A product of matrices: `frame` has the thread's registers, and gets those of its result.
+#[allow(clippy::too_many_arguments)]
+pub(in crate::cpu) extern "C" fn multiply_matrices(
+    ctx: *const BlockContext,
+    x: u32,
+    y: u32,
+    z: u32,
+    form: u64,
+    frame: *mut u8,
+    site: u64,
+) {
+    let request = Request {
+        op: warp_kind::MULTIPLY,
+        mask: u32::MAX,
+        value: frame as u64,
+        x: form as u32,
+        c: (form >> 32) as u32,
+        site,
+        red: 0,
+    };
+    // SAFETY: as in `barrier`.
+    unsafe {
+        let t = linear(&*ctx, x, y, z);
+        wait(worker(ctx), t, Wait::Warp, Some(request), |_| ());
     }
 }
 

@@ -1,7 +1,10 @@
 //! Answering what threads do together: warp operations and barriers.
 use super::BlockWorker;
-use super::lane::{Lane, Wait};
+use super::lane::{Lane, Request, Wait};
 use crate::cpu::collective_kinds::warp as kind;
+use crate::cpu::fault::{Fault, FaultKind};
+use crate::cpu::tensor_core::{FRAME_BYTES, WarpRegisters};
+use kerf_ir::tensor_core::Multiply;
 use kerf_pass::sanitize::origin_of;
 
 /// Lanes of a warp, as bits.
@@ -29,6 +32,7 @@ impl BlockWorker<'_> {
                     && r.op == op
                     && match op {
                         kind::ACTIVE => r.site == asked.site,
+                        kind::MULTIPLY => (r.x, r.c) == (asked.x, asked.c),
                         _ => r.mask == mask,
                     }
             };
@@ -45,7 +49,10 @@ impl BlockWorker<'_> {
             if missing && op != kind::ACTIVE {
                 continue;
             }
-            answer(lanes, members, op);
+            match op {
+                kind::MULTIPLY => self.multiply_matrices(lanes, from, members),
+                _ => answer(lanes, members, op),
+            }
             if self.checks.is_some() {
                 // SAFETY: the context of the block that is running.
                 self.check_warp(unsafe { &*self.context.get() }, from, members, op);
@@ -56,6 +63,42 @@ impl BlockWorker<'_> {
             progress = true;
         }
         progress
+    }
+
+    /// Computes a product of matrices, for which a warp has to be whole.
+    fn multiply_matrices(&self, lanes: &[Lane], from: usize, members: u32) {
+        let asked = |lane: usize| lanes[lane].request.get();
+        let first = members.trailing_zeros() as usize;
+        let Request { x, c, site, .. } = asked(first);
+        let form = Multiply::decode(u64::from(x) | u64::from(c) << 32);
+        if let (u32::MAX, Some(form)) = (members, form) {
+            // SAFETY: each frame is an array of that size on the stack of a lane, which waits for the answer here. The
+            // stacks are different ones.
+            let frame = |lane: usize| unsafe {
+                std::slice::from_raw_parts_mut(asked(lane).value as *mut u8, FRAME_BYTES as usize)
+            };
+            WarpRegisters::new(std::array::from_fn(frame)).multiply(form);
+            return;
+        }
+        let place = match site >> 32 {
+            0 => String::new(),
+            line => format!(" at line {line}"),
+        };
+        // SAFETY: as in `resolve_warp`.
+        let ctx = unsafe { &*self.context.get() };
+        let [nx, ny, _] = ctx.ntid;
+        let t = (from + first) as u32;
+        self.shared.fail(Fault {
+            kind: FaultKind::Lane,
+            message: format!(
+                "the matrix operation{place} needs all 32 lanes of its warp, of which {} take part",
+                members.count_ones()
+            ),
+            kernel: self.shared.kernel.to_owned(),
+            block: ctx.ctaid,
+            thread: [t % nx, t / nx % ny, t / (nx * ny)],
+            out_of_bounds: None,
+        });
     }
 
     /// Releases the barriers that everybody reached; says whether there was one.

@@ -15,6 +15,8 @@ pub(super) fn is_collective(name: &str) -> bool {
         "activemask",
         "redux.",
         "elect.",
+        "mma.",
+        "wmma.",
     ]
     .iter()
     .any(|p| n.starts_with(p))
