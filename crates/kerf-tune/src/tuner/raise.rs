@@ -275,6 +275,7 @@ mod tests {
             launch: None,
             coarse: Vec::new(),
             uncoarsened: Vec::new(),
+            code: Vec::new(),
             rewritten: Vec::new(),
             made: Vec::new(),
         }
