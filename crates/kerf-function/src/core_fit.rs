@@ -139,7 +139,10 @@ impl Core {
             let c = p.minimax(degree)?.coefficients;
             let points = p.weighted_points(3 * (degree + 1));
             let rounded = nearest_plane(&c, &points, |x| self.format.round(x));
-            rounded.iter().all(|c| self.format.has(*c)).then_some(rounded)
+            rounded
+                .iter()
+                .all(|c| self.format.has(*c))
+                .then_some(rounded)
         };
         problems.iter().map(one).collect()
     }

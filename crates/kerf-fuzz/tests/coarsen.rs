@@ -8,7 +8,7 @@ use kerf_fuzz::random_kernel;
 use kerf_llvm::Module;
 use kerf_pass::coarsen::{CoarseAxis, FACTORS, coarsen};
 use kerf_pass::code_shape::unmarked_latches;
-use kerf_pass::{CodeShape, Coarsening, Plan};
+use kerf_pass::{Coarsening, CodeShape, Plan};
 
 const KERNELS: usize = 4;
 

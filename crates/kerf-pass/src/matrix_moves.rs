@@ -146,7 +146,7 @@ impl Expansion {
     }
 
     /// A word of another lane.
-    fn from_lane(&self, word: Value, lane: Value) -> Value {
+    fn word_of_lane(&self, word: Value, lane: Value) -> Value {
         let b = &self.b;
         let args = [b.i32(u32::MAX), word, lane, b.i32(31)];
         b.intrinsic("llvm.nvvm.shfl.sync.idx.i32", &[], &args)
@@ -159,12 +159,12 @@ impl Expansion {
         let (p, wide, word) = (self.args[0], b.int_ty(64), b.int_ty(32));
         let whole = b.cast(Opcode::LLVMPtrToInt, p, wide);
         let low = b.zext_or_trunc(whole, word);
-        let other = self.from_lane(low, lane);
+        let other = self.word_of_lane(low, lane);
         if all_have_one {
             return b.offset(p, b.sext_or_trunc(b.sub(other, low), wide));
         }
         let high = b.zext_or_trunc(b.lshr(whole, b.i64(32)), word);
-        let high = self.from_lane(high, lane);
+        let high = self.word_of_lane(high, lane);
         let (low, high) = (b.zext_or_trunc(other, wide), b.zext_or_trunc(high, wide));
         let address = b.or(low, b.shl(high, b.i64(32)));
         b.cast(Opcode::LLVMIntToPtr, address, p.ty())

@@ -5,8 +5,8 @@ mod numbered;
 
 use crate::block_refusal::BlockRefusal;
 use crate::block_size;
-use crate::code_shape::{CodeShape, shape_code};
 use crate::coarsen::{CoarsenError, CoarsenObstacle, Coarsening, coarsen};
+use crate::code_shape::{CodeShape, shape_code};
 use crate::engine::ChosenFormats;
 use crate::formats;
 use crate::index_space;

@@ -52,18 +52,25 @@ fn registers_and_copies_are_marks_of_the_kernel() {
 
 #[test]
 fn what_the_source_says_stays() {
-    let marked = a_loop("", ", !llvm.loop !0") + "!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.full\"}\n";
+    let marked = a_loop("", ", !llvm.loop !0")
+        + "!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.full\"}\n";
     let why = applied(&marked, r#"{"unroll":2}"#).expect_err("refused");
     assert!(why.contains("no loop that the source leaves"), "{why}");
     let limited = a_loop(r#""nvvm.maxnreg"="32""#, "");
     let why = applied(&limited, r#"{"registers":64}"#).expect_err("refused");
-    assert!(why.contains("kernel k") && why.contains("to 32 already"), "{why}");
+    assert!(
+        why.contains("kernel k") && why.contains("to 32 already"),
+        "{why}"
+    );
 }
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     for (code, why) in [
-        (r#"{"registers":8}"#, "registers is 8, and not from 16 to 255"),
+        (
+            r#"{"registers":8}"#,
+            "registers is 8, and not from 16 to 255",
+        ),
         (r#"{"unroll":0}"#, "unroll is 0, and not from 1 to 64"),
         (r#"{"copies":2}"#, "copies"),
     ] {

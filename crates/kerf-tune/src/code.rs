@@ -72,7 +72,11 @@ pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> Vec<CodeChoice> {
         let limited = f.fn_attr("nvvm.maxnreg").is_some();
         let offered = [
             ("registers", REGISTERS.map(registers).to_vec(), !limited),
-            ("loops", COPIES.map(unroll).to_vec(), !unmarked_latches(f).is_empty()),
+            (
+                "loops",
+                COPIES.map(unroll).to_vec(),
+                !unmarked_latches(f).is_empty(),
+            ),
         ];
         for (what, shapes, _) in offered.into_iter().filter(|o| o.2) {
             let mut levels = vec![CodeShape::default()];
@@ -100,7 +104,10 @@ pub(crate) fn plan(choices: &[CodeChoice], a: &[u8], plan: &mut Plan) {
     for c in choices {
         let level = a.get(c.group).map_or(0, |l| usize::from(*l));
         if let Some(shape) = c.levels.get(level).filter(|_| level > 0) {
-            put(&mut plan.kernels.entry(c.kernel.clone()).or_default().code, shape);
+            put(
+                &mut plan.kernels.entry(c.kernel.clone()).or_default().code,
+                shape,
+            );
         }
     }
 }

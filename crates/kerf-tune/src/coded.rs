@@ -308,7 +308,10 @@ impl TimePredictor for Coded<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         let plans = self.of_kernels(a);
         let base = self.base?;
-        let expected = !self.whole || plans.iter().any(|p| p.coarsen.is_some() || p.code.is_some());
+        let expected = !self.whole
+            || plans
+                .iter()
+                .any(|p| p.coarsen.is_some() || p.code.is_some());
         if expected && self.told(&plans).is_none() {
             self.compile(plans.iter().cloned().enumerate().collect(), &mut |_, _| {});
         }

@@ -78,7 +78,7 @@ enum Attempt {
     /// With a result.
     Ended(Box<TuneResult>),
     /// The program itself misses the tolerance, and no wider format is in the space.
-    Missed(Progress),
+    Missed(Box<Progress>),
 }
 
 /// Tunes, and writes the result folder.
@@ -123,7 +123,7 @@ pub fn tune<'t>(
             Attempt::Missed(so_far) => {
                 space = space.with_wider_formats(request)?;
                 watch(&space.prepared(&space.problem()));
-                progress = so_far;
+                progress = *so_far;
             }
         }
     }
@@ -200,13 +200,13 @@ fn attempt(
     };
     if needs_wider_formats(&mut tuner, space, &floor) {
         let own = tuner.known[&problem.identity()].clone();
-        return Ok(Attempt::Missed(Progress {
+        return Ok(Attempt::Missed(Box::new(Progress {
             own: Some((floor, own)),
             store: tuner.store,
             check: tuner.check,
             warnings: tuner.warnings,
             phases,
-        }));
+        })));
     }
     let result = conclude(session, space, tuner, floor, (problem, phases))?;
     Ok(Attempt::Ended(Box::new(result)))

@@ -297,7 +297,15 @@ fn elements_of_a_thread_keep_the_bits() {
         let err = String::from_utf8_lossy(&o.stderr);
         assert!(!o.status.success() && err.contains(why), "{why}: {err}");
     }
-    let o = c.kerf(&["tune", "w.toml", "--what", "layout", "--device", "cpu", "--no-assembler"]);
+    let o = c.kerf(&[
+        "tune",
+        "w.toml",
+        "--what",
+        "layout",
+        "--device",
+        "cpu",
+        "--no-assembler",
+    ]);
     let err = String::from_utf8_lossy(&o.stderr);
     assert!(
         !o.status.success() && err.contains("--what layout and code need measured times"),

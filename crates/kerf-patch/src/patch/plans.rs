@@ -30,7 +30,9 @@ pub(super) fn plan_of(r: &TuneResult, assignment: &[u8]) -> Plan {
             Setting::Shape(text) if kerf_tune::code::parse_level(text).is_some() => {
                 let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
                 let level = kerf_tune::code::parse_level(text);
-                level.iter().for_each(|l| kerf_tune::code::put(&mut k.code, l));
+                level
+                    .iter()
+                    .for_each(|l| kerf_tune::code::put(&mut k.code, l));
             }
             Setting::Shape(text) => {
                 let pairs = text.split(',').filter_map(|p| p.split_once('='));

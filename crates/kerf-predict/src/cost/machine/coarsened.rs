@@ -4,6 +4,7 @@
 //! counted: copies look like those of an unrolled loop. The code that runs where addresses are not aligned, or where copies
 //! diverge, has lines beyond [`FALLBACK_LINES`]; it is taken not to be executed. A kernel whose warps diverge there has no
 //! prediction.
+use super::elements::{Elements, FALLBACK_LINES};
 use super::executions::SourceBlock;
 use crate::cost::CostError;
 use kerf_llvm::{Block, Module, Value};
@@ -11,9 +12,6 @@ use kerf_pass::coarsen::Coarsening;
 use kerf_pass::count::LaunchCounts;
 use kerf_pass::{Plan, PlanError};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Added to the lines of code that is taken not to be executed: more than a module has instructions.
-pub(super) const FALLBACK_LINES: u32 = 1 << 22;
 
 /// Names of blocks that begin such code, as the pass gives them: accesses element by element, and copies one after the other.
 const UNALIGNED: &str = "kerf.other";
@@ -88,37 +86,6 @@ impl LaidOut {
     }
 }
 
-/// How the threads of a coarsened launch relate to those that were counted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Elements {
-    /// Elements of a thread.
-    pub of_thread: f64,
-    /// Neighbouring elements of a thread that lie side by side.
-    pub run: f64,
-    /// Executions of an operation by warps, over what was counted: more than 1 where warps are not full.
-    pub executions_factor: f64,
-}
-
-impl Elements {
-    /// Threads with one element.
-    pub(super) const ONE: Elements = Elements {
-        of_thread: 1.0,
-        run: 1.0,
-        executions_factor: 1.0,
-    };
-
-    /// Of a launch with blocks of `logical` threads, of which `physical` are launched.
-    fn new(c: &Coarsening, logical: [u32; 3], physical: [u32; 3]) -> Elements {
-        let warps = |block: [u32; 3]| f64::from(block.iter().product::<u32>().div_ceil(32).max(1));
-        let of_thread = f64::from(c.factor);
-        Elements {
-            of_thread,
-            run: f64::from(c.run_length()),
-            executions_factor: of_thread * warps(physical) / warps(logical),
-        }
-    }
-}
-
 /// A launch as the device has it, and how its threads relate to those that were counted.
 pub(super) fn launched(
     counts: &LaunchCounts,
@@ -138,20 +105,6 @@ pub(super) fn launched(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn threads_of_a_coarsened_launch_relate_to_those_that_were_counted() {
-        let eight = Coarsening::blocked(8);
-        let of = |block: [u32; 3]| {
-            let physical = eight.launch(block).expect("divides");
-            Elements::new(&eight, block, physical)
-        };
-        // 256 threads are 8 warps, 32 of them one.
-        assert_eq!(of([256, 1, 1]).executions_factor, 1.0);
-        // 64 threads are 2 warps, 8 of them one that is not full.
-        assert_eq!(of([64, 1, 1]).executions_factor, 4.0);
-        assert_eq!(of([64, 1, 1]).of_thread, 8.0);
-    }
 
     #[test]
     fn copies_that_diverge_are_told_by_the_lanes_of_the_program() {
@@ -198,7 +151,10 @@ kerf.tail:
             let all = only_behind(f, begin);
             all.into_iter().map(Block::name).collect::<Vec<String>>()
         };
-        assert_eq!(names(&[UNALIGNED, DIVERGED]), ["kerf.other", "kerf.alone7", "piece"]);
+        assert_eq!(
+            names(&[UNALIGNED, DIVERGED]),
+            ["kerf.other", "kerf.alone7", "piece"]
+        );
         assert_eq!(names(&[DIVERGED]), ["kerf.alone7", "piece"]);
     }
 }

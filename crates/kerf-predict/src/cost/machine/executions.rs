@@ -4,7 +4,7 @@
 //! occur once in each copy; remaining iterations are executed by the copies beside it. Slow paths (calls of the assembler's
 //! subroutines, loops within one operation) are taken not to be executed.
 use super::binary::{Instruction, Kind};
-use super::coarsened::{Elements, FALLBACK_LINES};
+use super::elements::{Elements, FALLBACK_LINES};
 use super::flow::FlowGraph;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! What each machine instruction asks of its scheduler: pipe, latency, stall and issue slots.
 use super::binary::{Instruction, Kind};
-use super::coarsened::Elements;
+use super::elements::Elements;
 use super::program::SLOW_PATH_CLOCKS;
 use super::simulation::{Pipe, ScheduledInstruction};
 use crate::cost::census::KernelWork;

@@ -227,7 +227,7 @@ fn accesses_that_are_not_aligned_are_one() {
             blocks: &sources,
             operations: &operations,
             access_bytes: &BTreeMap::from([(2, bytes)]),
-        elements: Elements::ONE,
+            elements: Elements::ONE,
             warps: 10.0,
         };
         let out = execution_profile(&code, &FlowGraph::from_code(&code), &program);
