@@ -16,7 +16,7 @@ from html import escape
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNS = ROOT / "bench" / "runs"
 NEWEST = {
-    "fullsize": "2026-11-18-fullsize-tuning",
+    "fullsize": "2026-11-19-fullsize-layouts",
     "small": "2026-11-16-h200-tuning-6",
     "prediction": "2026-11-16-h200-prediction-10",
     "identity": "2026-11-17-h200-identity-3",
@@ -67,7 +67,7 @@ def predictions():
 
 def facts():
     """Numbers that sentences may name."""
-    full = {k: v for k, v in speedups(record("fullsize", "table2.txt")).items() if v}
+    full = {k: v for k, v in speedups(record("fullsize", "table.txt")).items() if v}
     small = speedups(record("small", "speedups.txt"))
     # One that gained nothing counts as 1.
     gains = {k: v[0] if v else 1.0 for k, v in small.items()}
@@ -136,7 +136,7 @@ def speedup_figure(kind, file, title):
 def figures():
     predicted = sorted(predictions(), key=lambda r: r[2])
     return {
-        "speedups-fullsize": speedup_figure("fullsize", "table2.txt", "Speed-up within a relative l2 error of 1e-3, full size, H200"),
+        "speedups-fullsize": speedup_figure("fullsize", "table.txt", "Speed-up within a relative l2 error of 1e-3, full size, H200"),
         "speedups-small": speedup_figure("small", "speedups.txt", "The same at sizes that do not fill the GPU (10 to 50 us a run)"),
         "prediction-error": bars(
             "Mean absolute error of predicted times, programs never seen, H200",
@@ -149,7 +149,7 @@ def figures():
 
 
 def blocks():
-    full = speedups(record("fullsize", "table2.txt"))
+    full = speedups(record("fullsize", "table.txt"))
     table = "| workload | format | speed-up [95 %] |\n|---|---|---|\n"
     for name, v in sorted(full.items(), key=lambda i: -(i[1][0] if i[1] else 0)):
         table += f"| {name} | {'f64' if is_f64(name) else 'f32'} | " + (f"{v[0]:.3f} [{v[1]:.3f}, {v[2]:.3f}] |\n" if v else "nothing |\n")
