@@ -1,4 +1,4 @@
-//! Other machine formats: chosen sites computed in f32, f16 or bf16, or in the next wider one (f32 as f64, 16 bits as f32).
+//! Other machine formats: chosen sites computed in f32, f16 or bf16, or f32 in f64.
 //!
 //! A site in a format takes its operands rounded to that format and rounds its result to it, once.
 //! Sums, products, quotients and fma are the instruction in that format; where the hardware, or the

@@ -37,6 +37,6 @@ pub fn wider(own: Format) -> &'static [SiteFormat] {
     match own {
         Format::F64 => &[SiteFormat::Dw64],
         Format::F32 => &[SiteFormat::Dw32, SiteFormat::F64],
-        Format::F16 | Format::Bf16 => &[SiteFormat::F32],
+        Format::F16 | Format::Bf16 => &[],
     }
 }

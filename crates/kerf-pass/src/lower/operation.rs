@@ -206,7 +206,7 @@ pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRef
     })
 }
 
-/// What an instruction becomes in a format that is wider than its own: f32 for the formats of 16 bits, f64 for f32. The
+/// What an instruction of f32 becomes in f64. The
 /// operands are exact there, and the result is rounded once, to the wide format.
 fn in_wider_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
     let none = || FormatRefusal::NoVersion {
@@ -230,7 +230,7 @@ fn in_wider_format(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal>
     }
 }
 
-/// What an instruction becomes in a machine format, or why nothing: in narrower ones, and in the next wider one.
+/// What an instruction becomes in a machine format, or why nothing: in narrower ones, and f32 in f64.
 fn between_formats(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal> {
     let Some((_, own, _)) = classify(i) else {
         return Err(FormatRefusal::NoComputation);
@@ -238,7 +238,6 @@ fn between_formats(i: Value, to: SiteFormat) -> Result<Operation, FormatRefusal>
     match (own, to) {
         _ if to.word().bytes() < own.bytes() => in_format(i, to),
         (Format::F32, SiteFormat::F64) => in_wider_format(i, to),
-        (Format::F16 | Format::Bf16, SiteFormat::F32) => in_wider_format(i, to),
         _ => Err(FormatRefusal::NoWider { own }),
     }
 }
