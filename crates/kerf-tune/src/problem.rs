@@ -179,21 +179,7 @@ pub fn with_launch(
     scope: &TuningScope,
     launch: impl FnOnce(&mut Vec<Group>) -> Result<Option<LaunchChoice>, ChoiceError>,
 ) -> Result<Tunable, ProblemError> {
-    let mut t = Tunable {
-        groups: Vec::new(),
-        excluded: Vec::new(),
-        fixed: Vec::new(),
-        chosen: BTreeMap::new(),
-        math: BTreeMap::new(),
-        warps: None,
-        single: Vec::new(),
-        launch: None,
-        coarse: Vec::new(),
-        uncoarsened: Vec::new(),
-        code: Vec::new(),
-        rewritten: Vec::new(),
-        made: Vec::new(),
-    };
+    let mut t = Tunable::default();
     if !scope.formats.is_empty() || scope.raise {
         formatted(subject, scope, &mut t);
     }

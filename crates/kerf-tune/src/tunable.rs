@@ -28,7 +28,8 @@ pub struct Excluded {
     pub why: String,
 }
 
-/// A search problem and what its variables stand for.
+/// A search problem and what its variables stand for; by default none.
+#[derive(Default)]
 pub struct Tunable {
     /// The groups, one for each variable of the problem.
     pub groups: Vec<Group>,

@@ -266,18 +266,7 @@ mod tests {
         let groups = ["a", "b"].map(|n| Group::for_launch(n, settings(&[F64, F32, Dw64])));
         Tunable {
             groups: groups.to_vec(),
-            excluded: Vec::new(),
-            fixed: Vec::new(),
-            chosen: Default::default(),
-            math: Default::default(),
-            warps: None,
-            single: Vec::new(),
-            launch: None,
-            coarse: Vec::new(),
-            uncoarsened: Vec::new(),
-            code: Vec::new(),
-            rewritten: Vec::new(),
-            made: Vec::new(),
+            ..Tunable::default()
         }
     }
 
