@@ -6,14 +6,13 @@
 //! the CPU's code are made from this one module.
 #![warn(missing_docs)]
 
-pub mod access;
+pub mod address;
 pub mod assembler_faults;
 mod bf16_compare;
 pub mod bf16_fence;
 pub mod blob;
 pub mod constant_loads;
 pub mod device_code;
-pub mod extent;
 pub mod finish;
 pub mod fuse;
 pub mod groups;

@@ -20,7 +20,6 @@ mod error;
 mod facts;
 mod flow;
 mod lanes;
-mod linear;
 mod lockstep;
 mod obstacle;
 mod rewrite;

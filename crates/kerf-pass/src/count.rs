@@ -13,19 +13,18 @@ mod lanes;
 mod local;
 mod record;
 mod recorders;
-mod stride;
 mod told;
 mod values;
 pub mod warp;
 
-pub use accesses::{CountedAccess, Direction, MemoryKind, Root};
+pub use accesses::{CountedAccess, MemoryKind, Root};
 pub use addresses::{ADDRESSES, First, Pattern, SampledAccesses, join as join_patterns, patterns};
 pub use fields::LEAST_DW32;
 pub use lanes::{Noted, Spread, Together, WARPS};
 pub use record::{BlockCount, CountTally, LaunchCounts, LocalError, SiteRecord};
-pub use stride::Slope;
 
 use crate::engine::places::Places;
+use kerf_ir::address::slope::Strides;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::sites::{Site, sites};
 use kerf_llvm::{Block, LlvmError, Module, Value, space};
@@ -154,7 +153,7 @@ pub fn numbers(f: Value) -> BTreeMap<Block, usize> {
 /// Looks at what instructions load and store.
 pub struct Accesses<'m> {
     m: &'m Module,
-    strides: stride::Strides<'m>,
+    strides: Strides<'m>,
 }
 
 impl<'m> Accesses<'m> {
@@ -162,7 +161,7 @@ impl<'m> Accesses<'m> {
     pub fn new(m: &'m Module) -> Accesses<'m> {
         Accesses {
             m,
-            strides: stride::Strides::new(m),
+            strides: Strides::new(m),
         }
     }
     /// The accesses of an instruction of a kernel, or of a function that it calls.

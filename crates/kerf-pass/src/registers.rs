@@ -1,8 +1,7 @@
 //! Reads of special registers, for passes that answer them: indices and extents of threads and blocks.
+use kerf_ir::address::REGISTER_PREFIX;
 use kerf_ir::kernels;
 use kerf_llvm::{Opcode, Value};
-
-const PREFIX: &str = "llvm.nvvm.read.ptx.sreg.";
 
 /// The register that an instruction reads: `tid.x`.
 pub(crate) fn read(i: Value) -> Option<String> {
@@ -10,7 +9,7 @@ pub(crate) fn read(i: Value) -> Option<String> {
         return None;
     }
     let name = i.callee_name()?;
-    name.strip_prefix(PREFIX).map(str::to_owned)
+    name.strip_prefix(REGISTER_PREFIX).map(str::to_owned)
 }
 
 /// Reads of a function, with what is read.

@@ -2,12 +2,13 @@
 use crate::libdevice::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, BufferId, Executor, Launch};
+use kerf_ir::address::AccessDirection;
+use kerf_ir::address::slope::Slope;
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
 use kerf_pass::count::{
-    self, CountDevice, CountTable, CountTally, Detail, Direction, MemoryKind, Root, SiteRecord,
-    Slope,
+    self, CountDevice, CountTable, CountTally, Detail, MemoryKind, Root, SiteRecord,
 };
 
 const HEAD: &str = r#"
@@ -204,14 +205,14 @@ fn loops_are_counted_as_they_run() {
         seen,
         [
             (
-                Direction::Load,
+                AccessDirection::Load,
                 64,
                 MemoryKind::Global,
                 Root::Parameter(0),
                 slope
             ),
             (
-                Direction::Store,
+                AccessDirection::Store,
                 64,
                 MemoryKind::Global,
                 Root::Parameter(0),

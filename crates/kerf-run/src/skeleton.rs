@@ -14,7 +14,7 @@ pub use trial::{RunJob, TrialOutcome, settle};
 
 use blocks::BlockChoices;
 use draft::{Body, FirstSize, SizeSource, guess_note};
-use kerf_ir::extent::{Extents, IndexMeaning, PointerSource, Polynomial, Symbol};
+use kerf_ir::address::extent::{Extents, IndexMeaning, PointerSource, Polynomial, Symbol};
 use kerf_ir::kernels::{BlockBounds, GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use kerf_workload::Number;
 use kerf_workload::expr::Expr;

@@ -5,8 +5,9 @@
 //! alignment that is worth one, and one that accesses element by element. Loads whose addresses differ by constants are
 //! taken together, so that neighbours' loads are done once; nothing is loaded that no copy asked for.
 use super::lanes::{LaneMap, Lanes};
-use super::linear::{Family, Linear};
+
 use super::lockstep::Lockstep;
+use kerf_ir::address::linear::{Family, Linear};
 use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, Type, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

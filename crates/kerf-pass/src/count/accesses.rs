@@ -1,19 +1,8 @@
 //! Loads and stores of a kernel: how many bytes, of what, and how neighbouring threads' lie.
-use super::stride::{Slope, Strides};
+use kerf_ir::address::slope::{Slope, Strides};
+use kerf_ir::address::{AccessDirection, touched};
 use kerf_llvm::{Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
-
-/// Which way the bytes go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Into the thread.
-    Load,
-    /// Out of it.
-    Store,
-    /// Both, in one step.
-    Atomic,
-}
 
 /// A kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,7 +38,7 @@ pub struct CountedAccess {
     /// Its block.
     pub block: usize,
     /// Which way.
-    pub direction: Direction,
+    pub direction: AccessDirection,
     /// Bytes of one execution.
     pub bytes: u64,
     /// What memory.
@@ -79,34 +68,6 @@ fn memory(root: Value, pointer: Value, byval: bool) -> MemoryKind {
         .unwrap_or(MemoryKind::Global)
 }
 
-/// Addresses that an instruction touches, with the number of bytes.
-pub(super) fn touched(m: &Module, i: Value) -> Vec<(Value, u64, Direction)> {
-    use Direction::*;
-    match i.opcode() {
-        Some(Opcode::LLVMLoad) => vec![(i.operand(0), m.size_of(i.ty()), Load)],
-        Some(Opcode::LLVMStore) => vec![(i.operand(1), m.size_of(i.operand(0).ty()), Store)],
-        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), m.size_of(i.ty()), Atomic)],
-        Some(Opcode::LLVMAtomicCmpXchg) => {
-            vec![(i.operand(0), m.size_of(i.operand(1).ty()), Atomic)]
-        }
-        Some(Opcode::LLVMCall) => {
-            let name = i.callee_name().unwrap_or_default();
-            // A copy whose length is not known here is not counted.
-            let bytes = |args: &[Value]| args.get(2).and_then(|n| n.const_int()).unwrap_or(0);
-            let args = i.args();
-            if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") {
-                let n = bytes(&args);
-                vec![(args[1], n, Load), (args[0], n, Store)]
-            } else if name.starts_with("llvm.memset.") {
-                vec![(args[0], bytes(&args), Store)]
-            } else {
-                Vec::new()
-            }
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// The accesses that an instruction of a kernel makes.
 pub(super) fn made_by(
     m: &Module,
@@ -116,15 +77,15 @@ pub(super) fn made_by(
     block: usize,
 ) -> Vec<CountedAccess> {
     let each = touched(m, i).into_iter();
-    each.map(|(pointer, bytes, direction)| {
-        let (memory, root) = object(kernel, pointer);
+    each.map(|t| {
+        let (memory, root) = object(kernel, t.pointer);
         CountedAccess {
             block,
-            direction,
-            bytes,
+            direction: t.direction,
+            bytes: t.bytes,
             memory,
             root,
-            slope: strides.slope(pointer),
+            slope: strides.slope(t.pointer),
         }
     })
     .collect()

@@ -4,9 +4,10 @@
 //! into a table: of the first 64, then of four in as many as there were before. Others write to a variable that
 //! nobody reads, which the optimiser makes a store under a condition. Addresses are generic ones: on a GPU those of shared memory begin at zero, which
 //! stands for no access.
-use super::accesses::{CountedAccess, Direction, MemoryKind, Root, touched};
+use super::accesses::{CountedAccess, MemoryKind, Root};
 use super::warp::{SECTOR, shared_passes, units};
 use super::{CountTable, Detail, KernelCounters};
+use kerf_ir::address::{AccessDirection, touched};
 use kerf_llvm::{Builder, IntPred, Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -46,8 +47,8 @@ impl SampledAccesses {
         let mut out = SampledAccesses::default();
         for b in blocks {
             let all = b.instructions().into_iter().flat_map(|i| touched(m, i));
-            let places = all.map(|(pointer, _, _)| {
-                (detail != Detail::Executions && looked_at(pointer)).then(|| {
+            let places = all.map(|t| {
+                (detail != Detail::Executions && looked_at(t.pointer)).then(|| {
                     out.count += 1;
                     out.count - 1
                 })
@@ -351,7 +352,7 @@ pub fn patterns(c: &CountTable, k: &KernelCounters, table: &[u8]) -> Vec<Pattern
         *n += 1;
     }
     let loads =
-        |a: &CountedAccess| a.memory == MemoryKind::Global && a.direction == Direction::Load;
+        |a: &CountedAccess| a.memory == MemoryKind::Global && a.direction == AccessDirection::Load;
     let roots: BTreeSet<&Root> = all
         .iter()
         .filter(|x| loads(x.0))

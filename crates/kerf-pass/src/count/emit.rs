@@ -1,5 +1,4 @@
 //! Writing the counters into the program.
-use super::accesses::touched;
 use super::addresses::{self, SampledAccesses};
 use super::fields::{self, BLOCK_FIELDS, FIELDS, join};
 use super::flush::{FlushFunctions, joining, put};
@@ -9,6 +8,7 @@ use super::recorders::Recorders;
 use super::told::{self, Terms, lost, see, terms, told, told_of_argument};
 use super::values::{argument, lanes, larger, values};
 use super::{CountDevice, Detail};
+use kerf_ir::address::touched;
 use kerf_ir::sites::{classify, float_shape};
 use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
@@ -185,7 +185,7 @@ impl<'m> Pass<'m> {
         }
         let mut places = sampled.places[here as usize].iter();
         for i in existing {
-            for (pointer, _, _) in touched(self.m, *i) {
+            for pointer in touched(self.m, *i).into_iter().map(|t| t.pointer) {
                 if let Some(Some(place)) = places.next() {
                     let before = Builder::before(*i);
                     frame.at.note(&before, sampled, &round, *place, pointer);

@@ -7,7 +7,8 @@ use super::rates::{Rates, UNITS};
 use super::traffic::{KernelLaunch, LoadWaiting};
 use super::{CostModel, LaunchPrediction, Resource, ResourceShare, Unit, combine, memory};
 use kerf_device::occupancy::{Demand, WARP};
-use kerf_pass::count::{CountedAccess, Direction, LaunchCounts, MemoryKind, Pattern};
+use kerf_ir::address::AccessDirection;
+use kerf_pass::count::{CountedAccess, LaunchCounts, MemoryKind, Pattern};
 use std::collections::BTreeMap;
 
 /// The resource of each unit.
@@ -237,7 +238,7 @@ fn load_store_passes(
     block: [u32; 3],
 ) -> f64 {
     let n = memory::passes(a, pattern, block);
-    if a.direction != Direction::Atomic {
+    if a.direction != AccessDirection::Atomic {
         return n;
     }
     let key = match a.memory {
@@ -252,8 +253,10 @@ fn load_store_passes(
 /// Latency in clocks of an access whose result is used; `global`: of a load from device memory.
 fn access_latency(r: &Rates, a: &CountedAccess, global: f64) -> f64 {
     match (a.memory, a.direction) {
-        (MemoryKind::Shared, Direction::Atomic) => r.cost("atomic_add.shared.i32").latency_clocks,
-        (_, Direction::Atomic) => r.cost("atomic_add.global.f64").latency_clocks,
+        (MemoryKind::Shared, AccessDirection::Atomic) => {
+            r.cost("atomic_add.shared.i32").latency_clocks
+        }
+        (_, AccessDirection::Atomic) => r.cost("atomic_add.global.f64").latency_clocks,
         (MemoryKind::Shared, _) => r.load_latency("shared"),
         (MemoryKind::Local, _) => r.load_latency("l1"),
         // Constant memory that is no operand of an instruction: assumed to be as far as shared memory.

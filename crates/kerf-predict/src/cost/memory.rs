@@ -1,5 +1,6 @@
 //! The requests of one access of a warp: passes of the load-store unit, and sectors after coalescing.
-use kerf_pass::count::{CountedAccess, MemoryKind, Pattern, Slope, warp};
+use kerf_ir::address::slope::Slope;
+use kerf_pass::count::{CountedAccess, MemoryKind, Pattern, warp};
 
 /// Bytes of a sector, the unit of transfer from L2.
 pub(super) const SECTOR: u64 = 32;
@@ -177,12 +178,13 @@ pub(super) fn passes(a: &CountedAccess, pattern: Option<&Pattern>, block: [u32; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kerf_pass::count::{Direction, Root};
+    use kerf_ir::address::AccessDirection;
+    use kerf_pass::count::Root;
 
     fn access(memory: MemoryKind, bytes: u64, x: Option<i64>, y: Option<i64>) -> CountedAccess {
         CountedAccess {
             block: 0,
-            direction: Direction::Load,
+            direction: AccessDirection::Load,
             bytes,
             memory,
             root: Root::Unknown,

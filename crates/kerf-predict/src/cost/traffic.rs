@@ -5,9 +5,8 @@ use super::executed::{unrolled_copies, warp_executions};
 use super::memory::{self, FirstTouches};
 use super::rates::Rates;
 use kerf_device::occupancy::WARP;
-use kerf_pass::count::{
-    BlockCount, CountedAccess, Direction, LaunchCounts, MemoryKind, Pattern, Root,
-};
+use kerf_ir::address::AccessDirection;
+use kerf_pass::count::{BlockCount, CountedAccess, LaunchCounts, MemoryKind, Pattern, Root};
 use std::collections::BTreeMap;
 
 /// One launch of a kernel under a plan, as both models take it.
@@ -133,7 +132,7 @@ impl CountedExecution<'_> {
         });
         let partial = sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64;
         match a.slope.x.map(i64::unsigned_abs) {
-            _ if !partial || active <= 1.5 || a.direction == Direction::Load => 1.0,
+            _ if !partial || active <= 1.5 || a.direction == AccessDirection::Load => 1.0,
             _ if !exposed => PARTIAL_SECTOR,
             Some(x) if x < LINE && sectors <= 0.5 * f64::from(WARP) => SHARED_PARTIAL_SECTOR,
             Some(x) if x < LINE => NEAR_PARTIAL_SECTOR,
@@ -236,7 +235,7 @@ fn access_traffic<'w>(
                 sectors: pattern.map_or(1.0, |_| {
                     memory::sectors_by(a, pattern, f64::from(WARP), l.block)
                 }),
-                is_load: a.direction == Direction::Load,
+                is_load: a.direction == AccessDirection::Load,
             });
         }
     }
@@ -344,7 +343,7 @@ impl ObjectTraffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kerf_pass::count::Slope;
+    use kerf_ir::address::slope::Slope;
 
     #[test]
     fn partial_sectors_take_longer_the_farther_apart_they_are() {
@@ -378,12 +377,12 @@ mod tests {
             };
             counted.partial_sector_factor(true)
         };
-        let store = |bytes, x, sectors| factor(bytes, x, sectors, Direction::Store);
+        let store = |bytes, x, sectors| factor(bytes, x, sectors, AccessDirection::Store);
         assert_eq!(store(4, Some(4), 4.0), 1.0);
         assert_eq!(store(4, Some(16), 16.0), SHARED_PARTIAL_SECTOR);
         assert_eq!(store(8, Some(32), 32.0), NEAR_PARTIAL_SECTOR);
         assert_eq!(store(8, Some(8192), 32.0), FAR_PARTIAL_SECTOR);
         assert_eq!(store(8, None, 32.0), FAR_PARTIAL_SECTOR);
-        assert_eq!(factor(8, Some(8192), 32.0, Direction::Load), 1.0);
+        assert_eq!(factor(8, Some(8192), 32.0, AccessDirection::Load), 1.0);
     }
 }

@@ -16,12 +16,13 @@ use kerf_clang::sha256;
 use kerf_exec::cpu::{CpuCode, CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{ExecError, Executor};
+use kerf_ir::address::AccessDirection;
 use kerf_ir::finish;
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{LlvmError, Module};
 use kerf_pass::count::{
-    self, CountDevice, CountTable, CountTally, Detail, Direction, KernelCounters, LaunchCounts,
-    MemoryKind, Root, SiteRecord,
+    self, CountDevice, CountTable, CountTally, Detail, KernelCounters, LaunchCounts, MemoryKind,
+    Root, SiteRecord,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -120,9 +121,9 @@ fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &CountTally) -> Vec
         });
         let bytes = a.bytes * t.block(a.block).threads;
         match a.direction {
-            Direction::Load => to.loaded += bytes,
-            Direction::Store => to.stored += bytes,
-            Direction::Atomic => to.atomic += bytes,
+            AccessDirection::Load => to.loaded += bytes,
+            AccessDirection::Store => to.stored += bytes,
+            AccessDirection::Atomic => to.atomic += bytes,
         }
     }
     by.into_values().collect()

@@ -14,7 +14,7 @@ use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::{CudaExecutor, attributes};
 use kerf_exec::{Arg, Executor, KernelStats, Launch};
-use kerf_ir::access;
+use kerf_ir::address::block;
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
@@ -104,7 +104,7 @@ const HALF: f64 = 0.5;
 /// The part of the memory that a launch touches which it writes: what of the cache's lines it leaves to be written back.
 pub fn written_part(w: &Workload, m: &Module, k: &LaunchKind) -> f64 {
     let touched = m.function(&k.symbol);
-    let Some(touched) = touched.and_then(|f| access::touched_params(m, f)) else {
+    let Some(touched) = touched.and_then(|f| block::touched_params(m, f)) else {
         return HALF;
     };
     let mut buffers: BTreeMap<usize, bool> = BTreeMap::new();

@@ -3,7 +3,7 @@ use super::draft::{Body, BufferLength, LengthSource, Part};
 use super::{
     AXES, KernelKnowledge, MOST_ELEMENTS, Pointer, Writer, element, expression, named, pointers,
 };
-use kerf_ir::extent::{PointerReach, PointerSource};
+use kerf_ir::address::extent::{PointerReach, PointerSource};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ScalarAt, ScalarKind, file_stem};
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! The kernels that a first workload file launches, with what their code tells.
 use super::KernelKnowledge;
+use kerf_ir::address::extent;
+use kerf_ir::kernels;
 use kerf_ir::kernels::GlobalInfo;
-use kerf_ir::{extent, kernels};
 use kerf_llvm::Module;
 
 /// Why there is nothing to launch.

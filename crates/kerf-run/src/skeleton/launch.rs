@@ -1,7 +1,7 @@
 //! The launches of a first workload file: grids, blocks and arguments.
 use super::draft::{Body, FirstArgument, Part};
 use super::{KernelKnowledge, Writer, expression, member_name, named};
-use kerf_ir::extent::{IndexMeaning, PointerSource};
+use kerf_ir::address::extent::{IndexMeaning, PointerSource};
 use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use std::fmt::Write;
 

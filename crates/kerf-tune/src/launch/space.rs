@@ -1,6 +1,6 @@
 //! The shapes of a workload's launches: which there are, what belongs together, which cannot run and why.
 use kerf_device::occupancy::{Demand, Multiprocessor, Occupancy, OccupancyError};
-use kerf_ir::access::{self, BlockShape, KernelAccess};
+use kerf_ir::address::block::{self, BlockShape, KernelAccess};
 use kerf_ir::kernels::{self, KernelInfo, block_bounds};
 use kerf_llvm::Module;
 use kerf_run::job::{JobError, LaunchKind, kinds};
@@ -239,7 +239,7 @@ pub fn references(m: &Module, infos: &[KernelInfo], k: &LaunchKind) -> Vec<Kerne
         args: scalars(k),
     };
     match (m.function(&k.symbol), kernels::find(infos, &k.symbol)) {
-        (Some(f), Ok(info)) => access::references(m, f, info, &shape),
+        (Some(f), Ok(info)) => block::references(m, f, info, &shape),
         _ => Vec::new(),
     }
 }

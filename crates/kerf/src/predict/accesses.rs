@@ -2,7 +2,8 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_ir::access::{AccessDirection, BlockShape};
+use kerf_ir::address::AccessDirection;
+use kerf_ir::address::block::BlockShape;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
 use kerf_run::job::{JobError, LaunchKind, kinds};
@@ -57,7 +58,7 @@ impl Subject<'_> {
             .iter()
             .filter(|r| !r.shared)
         {
-            let way = match r.way {
+            let way = match r.direction {
                 AccessDirection::Load => "load",
                 AccessDirection::Store => "store",
                 AccessDirection::Atomic => "atomic",

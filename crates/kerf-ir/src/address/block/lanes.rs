@@ -1,6 +1,7 @@
 //! Integers and addresses of a kernel, evaluated for all threads of a block at once.
+use super::super::{MOST_STEPS, SpecialRegister, signed_constant, special_register, steps};
 use super::{BlockShape, WARP, guards};
-use kerf_llvm::{Module, Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -53,17 +54,8 @@ pub(super) struct Eval<'m> {
     fuel: usize,
 }
 
-/// Operations between an address and what it is made of that are followed; each is a call on the stack.
-const DEEPEST: usize = 200;
-
 /// Evaluations for one kernel and shape, at most.
 const FUEL: usize = 200_000;
-
-fn constant(v: Value) -> Option<i64> {
-    let c = v.const_int()?;
-    let unused = 64u32.saturating_sub(v.ty().int_bits());
-    Some((c << unused) as i64 >> unused)
-}
 
 impl<'m> Eval<'m> {
     /// Nothing is evaluated yet.
@@ -105,7 +97,7 @@ impl Eval<'_> {
         self.fuel -= 1;
         if v.ty().is_int()
             && v.ty().int_bits() <= 64
-            && let Some(c) = constant(v)
+            && let Some(c) = signed_constant(v)
         {
             return Some(self.all(c));
         }
@@ -128,7 +120,7 @@ impl Eval<'_> {
             self.cut += 1;
             return None;
         }
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MOST_STEPS as usize {
             return None;
         }
         self.open.push(v);
@@ -335,24 +327,11 @@ impl Eval<'_> {
     }
 
     fn address(&mut self, v: Value) -> Option<Lanes> {
-        let operands = v.operands();
-        let mut sum = self.evaluate(operands[0])?;
-        let mut t: Type = v.gep_type();
-        for (k, i) in operands[1..].iter().enumerate() {
-            if k > 0 {
-                t = match t.kind() {
-                    TypeKind::LLVMStructTypeKind => {
-                        let field = i.const_int()? as usize;
-                        let by = self.m.field_offset(t, field as u32) as i64;
-                        sum = sum.map(|a| a.wrapping_add(by));
-                        t = *t.fields().get(field)?;
-                        continue;
-                    }
-                    _ => t.element(),
-                };
-            }
-            let size = self.m.size_of(t) as i64;
-            let by = self.evaluate(*i)?;
+        let steps = steps(self.m, v)?;
+        let base = self.evaluate(v.operand(0))?;
+        let mut sum = base.map(|a| a.wrapping_add(steps.bytes));
+        for (index, size) in steps.indices {
+            let by = self.evaluate(index)?;
             sum = sum.zip(&by, |a, b| a.wrapping_add(b.wrapping_mul(size)));
         }
         Some(sum)
@@ -366,19 +345,18 @@ impl Eval<'_> {
             of: (0..self.n).map(f).collect(),
             exact: true,
         };
-        let axis = |d: &str| ["x", "y", "z"].iter().position(|a| *a == d);
-        if let Some(r) = n.strip_prefix("nvvm.read.ptx.sreg.") {
-            let (what, d) = r.split_once('.').unwrap_or((r, "x"));
-            let d = axis(d)?;
-            return Some(match what {
-                "tid" => lanes(&|t| shape.index(t)[d]),
-                "laneid" => lanes(&|t| (t % WARP) as i64),
-                "warpid" => lanes(&|t| (t / WARP) as i64),
-                "ntid" => self.all(shape.block[d].into()),
-                "nctaid" => self.all(shape.grid[d].into()),
-                "ctaid" => self.all(0),
-                "warpsize" => self.all(WARP as i64),
-                _ => self.something(),
+        if let Some(register) = special_register(v) {
+            use SpecialRegister::*;
+            return Some(match register {
+                ThreadIndex(axis) => lanes(&|t| shape.index(t)[axis]),
+                Lane => lanes(&|t| (t % WARP) as i64),
+                Warp => lanes(&|t| (t / WARP) as i64),
+                BlockSize(axis) => self.all(shape.block[axis].into()),
+                GridSize(axis) => self.all(shape.grid[axis].into()),
+                BlockIndex(_) => self.all(0),
+                WarpSize => self.all(WARP as i64),
+                LaneMask => return None,
+                Other => self.something(),
             });
         }
         let args = v.args();

@@ -78,31 +78,3 @@ pub(super) fn of_a_warp(i: Value) -> bool {
     let kinds = ["shfl", "vote", "match", "redux", "activemask", "bar.warp"];
     name.starts_with("llvm.nvvm.") && kinds.iter().any(|k| name.contains(k))
 }
-
-/// Pointers that an instruction goes through: how many bytes, whether it reads and whether it writes.
-pub(super) fn accesses(m: &Module, i: Value) -> Vec<(Value, u64, bool, bool)> {
-    match i.opcode() {
-        Some(Opcode::LLVMLoad) => vec![(i.operand(0), m.size_of(i.ty()), true, false)],
-        Some(Opcode::LLVMStore) => {
-            vec![(i.operand(1), m.size_of(i.operand(0).ty()), false, true)]
-        }
-        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), m.size_of(i.ty()), true, true)],
-        Some(Opcode::LLVMAtomicCmpXchg) => {
-            vec![(i.operand(0), m.size_of(i.operand(1).ty()), true, true)]
-        }
-        // Elements of several numbers are copied as a whole.
-        Some(Opcode::LLVMCall) => {
-            let name = i.callee_name().unwrap_or_default();
-            let size = || i.operand(2).const_int().unwrap_or(0);
-            match name.as_str() {
-                n if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") => vec![
-                    (i.operand(0), size(), false, true),
-                    (i.operand(1), size(), true, false),
-                ],
-                n if n.starts_with("llvm.memset.") => vec![(i.operand(0), size(), false, true)],
-                _ => Vec::new(),
-            }
-        }
-        _ => Vec::new(),
-    }
-}

@@ -2,7 +2,8 @@
 //!
 //! Two addresses that differ in the constant alone are that far apart. Sums under an extension are taken apart only
 //! where they do not wrap, since the extension of a sum is the sum of the extensions then.
-use kerf_llvm::{Module, Opcode, TypeKind, Value};
+use super::{signed_constant, steps};
+use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// How a value of fewer bits becomes part of an address.
@@ -15,14 +16,14 @@ enum Extension {
 
 /// What an address has beside its constant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Family {
+pub struct Family {
     base: Value,
     terms: BTreeMap<(Value, Extension), i64>,
 }
 
 /// An address.
 #[derive(Clone, Debug)]
-pub(super) struct Linear {
+pub struct Linear {
     /// What it shares with others.
     pub family: Family,
     /// Bytes beyond that.
@@ -30,11 +31,11 @@ pub(super) struct Linear {
 }
 
 /// Operations one behind the other that are looked through.
-const MOST_STEPS: u32 = 64;
+const LONGEST_SUM: u32 = 64;
 
 impl Linear {
     /// The form of an address.
-    pub(super) fn new(m: &Module, p: Value) -> Linear {
+    pub fn new(m: &Module, p: Value) -> Linear {
         let mut l = Linear {
             family: Family {
                 base: p,
@@ -42,7 +43,7 @@ impl Linear {
             },
             constant: 0,
         };
-        for _ in 0..MOST_STEPS {
+        for _ in 0..LONGEST_SUM {
             let base = l.family.base;
             if base.opcode() != Some(Opcode::LLVMGetElementPtr) || !l.gep(m, base) {
                 break;
@@ -53,28 +54,11 @@ impl Linear {
     }
 
     fn gep(&mut self, m: &Module, g: Value) -> bool {
-        let mut ty = g.gep_type();
-        let mut parts: Vec<(Value, i64)> = Vec::new();
-        let mut fields = 0i64;
-        for (n, index) in g.operands().into_iter().skip(1).enumerate() {
-            if !index.ty().is_int() {
-                return false;
-            }
-            if n == 0 {
-                parts.push((index, m.size_of(ty) as i64));
-            } else if ty.kind() == TypeKind::LLVMStructTypeKind {
-                let Some(field) = index.const_int() else {
-                    return false;
-                };
-                fields = fields.wrapping_add(m.field_offset(ty, field as u32) as i64);
-                ty = ty.fields()[field as usize];
-            } else {
-                ty = ty.element();
-                parts.push((index, m.size_of(ty) as i64));
-            }
-        }
-        self.constant = self.constant.wrapping_add(fields);
-        for (index, size) in parts {
+        let Some(steps) = steps(m, g) else {
+            return false;
+        };
+        self.constant = self.constant.wrapping_add(steps.bytes);
+        for (index, size) in steps.indices {
             let how = match index.ty().int_bits() {
                 64.. => Extension::None,
                 _ => Extension::Signed,
@@ -87,11 +71,10 @@ impl Linear {
 
     fn add(&mut self, v: Value, how: Extension, times: i64, depth: u32) {
         use Opcode::*;
-        if let Some(c) = v.const_int() {
-            let bits = v.ty().int_bits();
+        if let (Some(unsigned), Some(signed)) = (v.const_int(), signed_constant(v)) {
             let c = match how {
-                Extension::Unsigned => c as i64,
-                _ => ((c << (64 - bits.min(64))) as i64) >> (64 - bits.min(64)),
+                Extension::Unsigned => unsigned as i64,
+                _ => signed,
             };
             self.constant = self.constant.wrapping_add(c.wrapping_mul(times));
             return;
@@ -103,7 +86,7 @@ impl Linear {
         };
         let deeper = depth + 1;
         match v.opcode() {
-            _ if depth == MOST_STEPS => self.term(v, how, times),
+            _ if depth == LONGEST_SUM => self.term(v, how, times),
             Some(LLVMAdd) if whole => {
                 self.add(v.operand(0), how, times, deeper);
                 self.add(v.operand(1), how, times, deeper);

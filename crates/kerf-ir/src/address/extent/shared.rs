@@ -6,7 +6,7 @@
 use super::polynomial::without;
 use super::reader::Reader;
 use super::{Polynomial, Symbol};
-use crate::access::guards::{Guard, guards};
+use crate::address::block::guards::{Guard, guards};
 use kerf_llvm::{Opcode, Type, TypeKind, Value, demangle, space};
 
 /// Threads that a shared array has room for.

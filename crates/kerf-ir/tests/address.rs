@@ -1,5 +1,5 @@
 //! Addresses over the threads of a block: strides, and transactions as formulas give them.
-use kerf_ir::access::{BlockShape, KernelAccess, references, touched_params};
+use kerf_ir::address::block::{BlockShape, KernelAccess, references, touched_params};
 use kerf_ir::kernels;
 use kerf_llvm::Module;
 

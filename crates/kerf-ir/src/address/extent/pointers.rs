@@ -1,7 +1,8 @@
 //! Where pointers of a kernel come from, and how far from there they point.
-use super::reader::{DEEPEST, Reader};
+use super::super::{MOST_STEPS, steps};
+use super::reader::Reader;
 use super::{PointerSource, Polynomial, Symbol};
-use kerf_llvm::{Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Opcode, Value};
 
 /// Pointers between an access and what it goes into that are looked at.
 const LONGEST_WALK: usize = 200;
@@ -23,7 +24,7 @@ impl Reader<'_> {
             let at = self.params.iter().position(|p| *p == v)?;
             return Some((PointerSource::Parameter(at), Some(Polynomial::default())));
         }
-        if seen.len() >= LONGEST_WALK || self.depth >= DEEPEST || seen.contains(&v) {
+        if seen.len() >= LONGEST_WALK || self.depth >= MOST_STEPS || seen.contains(&v) {
             return None;
         }
         seen.push(v);
@@ -84,24 +85,11 @@ impl Reader<'_> {
 
     /// Bytes that an address computation adds.
     pub(super) fn steps(&mut self, v: Value) -> Option<Polynomial> {
-        let operands = v.operands();
-        let mut sum = Polynomial::default();
-        let mut t: Type = v.gep_type();
-        for (k, i) in operands[1..].iter().enumerate() {
-            if k > 0 {
-                t = match t.kind() {
-                    TypeKind::LLVMStructTypeKind => {
-                        let field = i.const_int()? as usize;
-                        let by = self.m.field_offset(t, field as u32);
-                        sum = sum.plus(&Polynomial::number(i128::from(by)), 1);
-                        t = *t.fields().get(field)?;
-                        continue;
-                    }
-                    _ => t.element(),
-                };
-            }
-            let size = Polynomial::number(i128::from(self.m.size_of(t)));
-            sum = sum.plus(&self.polynomial(*i)?.times(&size)?, 1);
+        let steps = steps(self.m, v)?;
+        let mut sum = Polynomial::number(i128::from(steps.bytes));
+        for (index, size) in steps.indices {
+            let size = Polynomial::number(i128::from(size));
+            sum = sum.plus(&self.polynomial(index)?.times(&size)?, 1);
         }
         Some(sum)
     }

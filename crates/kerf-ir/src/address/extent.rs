@@ -15,11 +15,12 @@ mod uses;
 pub use polynomial::{Polynomial, Symbol};
 pub use shared::ArrayFit;
 
+use super::{AccessDirection, touched};
 use ends::{everywhere, wider};
 use kerf_llvm::{Module, Opcode, Value};
 use reader::Reader;
 use std::collections::BTreeMap;
-use uses::{accesses, array, index_uses, of_a_warp};
+use uses::{array, index_uses, of_a_warp};
 
 /// What a pointer of a kernel is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,17 +223,21 @@ impl Reader<'_> {
     fn reaches(&mut self, all: &[Value]) -> BTreeMap<PointerSource, PointerReach> {
         let mut reach: BTreeMap<PointerSource, PointerReach> = BTreeMap::new();
         for i in all {
-            for (pointer, size, read, written) in accesses(self.m, *i) {
-                let Some((of, offset)) = self.locate(pointer) else {
+            for t in touched(self.m, *i) {
+                let Some((of, offset)) = self.locate(t.pointer) else {
                     continue;
                 };
+                let (read, written) = (
+                    t.direction != AccessDirection::Store,
+                    t.direction != AccessDirection::Load,
+                );
                 // Members of a struct that is passed by value lie in no buffer.
                 if let PointerSource::Parameter(at) = of
                     && self.kernel.byval(at as u32).is_some()
                 {
                     continue;
                 }
-                let size = Polynomial::number(i128::from(size));
+                let size = Polynomial::number(i128::from(t.bytes));
                 let end = offset.and_then(|o| Some(self.largest(&o)?.plus(&size, 1)));
                 let e = reach.entry(of).or_default();
                 e.read |= read;

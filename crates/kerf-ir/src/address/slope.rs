@@ -3,7 +3,8 @@
 //! Enough to tell addresses that a warp shares, that lie side by side, and that are scattered: sums,
 //! products with constants and address arithmetic of thread indices are followed, everything else that
 //! depends on the thread is unknown.
-use kerf_llvm::{Module, Opcode, Type, TypeKind, Value};
+use super::{MOST_STEPS, SpecialRegister, signed_constant, special_register, steps};
+use kerf_llvm::{Module, Opcode, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,25 +54,16 @@ impl Slope {
 }
 
 /// Slopes of the values of a module.
-pub(super) struct Strides<'m> {
+pub struct Strides<'m> {
     m: &'m Module,
     known: BTreeMap<Value, Slope>,
-    /// Calls of [`Strides::of`] that are under way.
+    /// Calls of [`Strides::slope`] that are under way.
     depth: u32,
 }
 
-/// Operations between an address and what it is made of that are followed; each is a call on the stack.
-const DEEPEST: u32 = 200;
-
-/// A constant as a signed number.
-fn constant(v: Value) -> Option<i64> {
-    let c = v.const_int()?;
-    let unused = 64 - v.ty().int_bits();
-    Some((c << unused) as i64 >> unused)
-}
-
 impl<'m> Strides<'m> {
-    pub(super) fn new(m: &'m Module) -> Strides<'m> {
+    /// Nothing is known yet.
+    pub fn new(m: &'m Module) -> Strides<'m> {
         Strides {
             m,
             known: BTreeMap::new(),
@@ -80,7 +72,7 @@ impl<'m> Strides<'m> {
     }
 
     /// Slope of a value.
-    pub(super) fn slope(&mut self, v: Value) -> Slope {
+    pub fn slope(&mut self, v: Value) -> Slope {
         if let Some(s) = self.known.get(&v) {
             return *s;
         }
@@ -95,7 +87,7 @@ impl<'m> Strides<'m> {
         let Some(op) = v.opcode() else {
             return Slope::UNIFORM;
         };
-        if self.depth >= DEEPEST {
+        if self.depth >= MOST_STEPS {
             return Slope::UNKNOWN;
         }
         // A loop comes back here; what it began with is the guess.
@@ -121,10 +113,10 @@ impl<'m> Strides<'m> {
             LLVMSub => self
                 .slope(v.operand(0))
                 .plus(self.slope(v.operand(1)).times(-1)),
-            LLVMOr if constant(v.operand(1)).is_some() => self.slope(v.operand(0)),
+            LLVMOr if signed_constant(v.operand(1)).is_some() => self.slope(v.operand(0)),
             LLVMMul => {
                 let (a, b) = (v.operand(0), v.operand(1));
-                match (constant(a), constant(b)) {
+                match (signed_constant(a), signed_constant(b)) {
                     (_, Some(k)) => self.slope(a).times(k),
                     (Some(k), _) => self.slope(b).times(k),
                     _ => match (self.slope(a), self.slope(b)) {
@@ -136,7 +128,7 @@ impl<'m> Strides<'m> {
             }
             LLVMShl => {
                 let s = self.slope(v.operand(0));
-                match constant(v.operand(1)) {
+                match signed_constant(v.operand(1)) {
                     Some(k @ 0..=62) => s.times(1 << k),
                     _ if self.slope(v.operand(1)).is_uniform() => s.times_something(),
                     _ => Slope::UNKNOWN,
@@ -145,14 +137,14 @@ impl<'m> Strides<'m> {
             // Within a warp, low bits of the index count on and high bits stand still.
             LLVMAnd => {
                 let s = self.slope(v.operand(0));
-                match constant(v.operand(1)) {
+                match signed_constant(v.operand(1)) {
                     Some(mask) if mask >= 31 && mask & mask.wrapping_add(1) == 0 => s,
                     _ => self.all_uniform(&v.operands()),
                 }
             }
             LLVMLShr | LLVMAShr => {
                 let s = self.slope(v.operand(0));
-                match constant(v.operand(1)) {
+                match signed_constant(v.operand(1)) {
                     Some(5..) if s.x == Some(1) => Slope {
                         x: Some(0),
                         y: s.y.filter(|y| *y == 0),
@@ -194,54 +186,43 @@ impl<'m> Strides<'m> {
     }
 
     fn address(&mut self, v: Value) -> Slope {
-        let operands = v.operands();
-        let mut s = self.slope(operands[0]);
-        let mut t: Type = v.gep_type();
-        for (k, i) in operands[1..].iter().enumerate() {
-            if k > 0 {
-                t = match t.kind() {
-                    TypeKind::LLVMStructTypeKind => {
-                        let field = i.const_int().unwrap_or(0) as usize;
-                        match t.fields().get(field) {
-                            Some(f) => *f,
-                            None => return Slope::UNKNOWN,
-                        }
-                    }
-                    _ => t.element(),
-                };
-            }
-            // A field's number is a constant, whose slope is zero whatever the size.
-            let by = self.slope(*i).times(self.m.size_of(t) as i64);
-            s = s.plus(by);
+        let Some(steps) = steps(self.m, v) else {
+            return Slope::UNKNOWN;
+        };
+        let mut sum = self.slope(v.operand(0));
+        for (index, size) in steps.indices {
+            sum = sum.plus(self.slope(index).times(size));
         }
-        s
+        sum
     }
 
     fn call(&mut self, v: Value) -> Slope {
+        if let Some(register) = special_register(v) {
+            use SpecialRegister::*;
+            return match register {
+                ThreadIndex(0) | Lane => Slope {
+                    x: Some(1),
+                    y: Some(0),
+                },
+                ThreadIndex(_) => Slope {
+                    x: Some(0),
+                    y: Some(1),
+                },
+                LaneMask => Slope::UNKNOWN,
+                _ => Slope::UNIFORM,
+            };
+        }
         let name = v.callee_name().unwrap_or_default();
         let Some(n) = name.strip_prefix("llvm.") else {
             return Slope::UNKNOWN;
         };
-        match n.strip_prefix("nvvm.read.ptx.sreg.") {
-            Some("tid.x" | "laneid") => Slope {
-                x: Some(1),
-                y: Some(0),
-            },
-            Some("tid.y" | "tid.z") => Slope {
-                x: Some(0),
-                y: Some(1),
-            },
-            Some(_) => Slope::UNIFORM,
-            None => {
-                let args = v.args();
-                let clamp = ["smin.", "smax.", "umin.", "umax."];
-                // Clamping changes the edges only.
-                if clamp.iter().any(|c| n.starts_with(c)) && args[1].is_constant() {
-                    return self.slope(args[0]);
-                }
-                self.all_uniform(&args)
-            }
+        let args = v.args();
+        let clamp = ["smin.", "smax.", "umin.", "umax."];
+        // Clamping changes the edges only.
+        if clamp.iter().any(|c| n.starts_with(c)) && args[1].is_constant() {
+            return self.slope(args[0]);
         }
+        self.all_uniform(&args)
     }
 }
 

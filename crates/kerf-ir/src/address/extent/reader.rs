@@ -1,12 +1,9 @@
 //! Integers of a kernel as polynomials of its parameters, thread indices and loop variables.
+use super::super::{MOST_STEPS, SpecialRegister, signed_constant, special_register};
 use super::polynomial::{TERMS, without};
 use super::{IndexMeaning, Polynomial, Symbol};
 use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
-
-/// Operations between an index and what it is made of that are followed: chains of thousands (unrolled hashes,
-/// ciphers) are no indices, and each step is a call on the stack.
-pub(super) const DEEPEST: u32 = 200;
 
 /// Operations that a thread's number in its block is made of.
 const LONGEST_RANK: usize = 50;
@@ -54,7 +51,7 @@ impl<'m> Reader<'m> {
         if let Some(k) = self.known.get(&v) {
             return k.clone();
         }
-        if !v.ty().is_int() || v.ty().int_bits() > 64 || self.depth >= DEEPEST {
+        if !v.ty().is_int() || v.ty().int_bits() > 64 || self.depth >= MOST_STEPS {
             return None;
         }
         self.depth += 1;
@@ -73,11 +70,8 @@ impl<'m> Reader<'m> {
 
     fn read(&mut self, v: Value) -> Option<Polynomial> {
         use Opcode::*;
-        if let Some(c) = v.const_int() {
-            let unused = 64 - v.ty().int_bits();
-            return Some(Polynomial::number(i128::from(
-                (c << unused) as i64 >> unused,
-            )));
+        if let Some(c) = signed_constant(v) {
+            return Some(Polynomial::number(i128::from(c)));
         }
         if v.is_argument() {
             let at = self.params.iter().position(|p| *p == v)?;
@@ -96,14 +90,10 @@ impl<'m> Reader<'m> {
             LLVMOr => self.two(v).map(|(a, b)| self.whole(a.plus(&b, 1))),
             LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFreeze => self.polynomial(v.operand(0)),
             // A mask that clears low bits, as of an unrolled loop.
-            LLVMAnd => {
-                let mask = v.operand(1).const_int()? as i64;
-                let unused = 64 - v.ty().int_bits();
-                match mask << unused >> unused {
-                    m if m < 0 => self.polynomial(v.operand(0)),
-                    m => Some(Polynomial::number(i128::from(m))),
-                }
-            }
+            LLVMAnd => match signed_constant(v.operand(1))? {
+                m if m < 0 => self.polynomial(v.operand(0)),
+                m => Some(Polynomial::number(i128::from(m))),
+            },
             LLVMSDiv | LLVMUDiv | LLVMLShr | LLVMAShr => {
                 let p = self.polynomial(v.operand(0))?;
                 let by = v.operand(1).const_int().filter(|c| *c < 32);
@@ -180,18 +170,20 @@ impl<'m> Reader<'m> {
     fn call(&mut self, v: Value) -> Option<Polynomial> {
         let name = v.callee_name()?;
         let n = name.strip_prefix("llvm.")?;
-        if let Some(register) = n.strip_prefix("nvvm.read.ptx.sreg.") {
-            let (what, axis) = register.split_once('.')?;
-            let axis = ["x", "y", "z"].iter().position(|a| *a == axis)?;
-            let s = match what {
-                "tid" => Symbol::Thread(axis),
-                "ctaid" => Symbol::BlockIndex(axis),
-                "ntid" => Symbol::Block(axis),
-                "nctaid" => Symbol::Grid(axis),
+        if let Some(register) = special_register(v) {
+            let s = match register {
+                SpecialRegister::ThreadIndex(axis) => {
+                    self.asked[axis].0 = true;
+                    Symbol::Thread(axis)
+                }
+                SpecialRegister::BlockIndex(axis) => {
+                    self.asked[axis].1 = true;
+                    Symbol::BlockIndex(axis)
+                }
+                SpecialRegister::BlockSize(axis) => Symbol::Block(axis),
+                SpecialRegister::GridSize(axis) => Symbol::Grid(axis),
                 _ => return None,
             };
-            self.asked[axis].0 |= what == "tid";
-            self.asked[axis].1 |= what == "ctaid";
             return Some(Polynomial::symbol(s));
         }
         if n.starts_with("smin") || n.starts_with("umin") {
@@ -211,14 +203,10 @@ impl<'m> Reader<'m> {
     /// Is a thread's index along y or z only part of its number in the block, `(z * blockDim.y + y) * blockDim.x + x`? A block
     /// that lies along x then numbers its threads as well.
     fn only_in_rank(&self, axis: usize) -> bool {
-        let register = |v: Value| {
-            let name = v.callee_name().unwrap_or_default();
-            let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.");
-            register.unwrap_or_default().to_owned()
-        };
-        let own = format!("tid.{}", ["x", "y", "z"][axis]);
+        let reads = |v: Value, register| special_register(v) == Some(register);
+        let own = SpecialRegister::ThreadIndex(axis);
         let calls = self.kernel.instructions().into_iter();
-        let mut open: Vec<Value> = calls.filter(|i| register(*i) == own).collect();
+        let mut open: Vec<Value> = calls.filter(|i| reads(*i, own)).collect();
         let mut next = 0;
         while let Some(v) = open.get(next).copied() {
             next += 1;
@@ -226,8 +214,11 @@ impl<'m> Reader<'m> {
                 use Opcode::*;
                 let factors = || u.operands().into_iter().filter(|o| *o != v);
                 match u.opcode() {
-                    Some(LLVMMul) if factors().any(|f| register(f) == "ntid.x") => {}
-                    Some(LLVMMul) if factors().any(|f| register(f) == "ntid.y") => open.push(u),
+                    Some(LLVMMul) if factors().any(|f| reads(f, SpecialRegister::BlockSize(0))) => {
+                    }
+                    Some(LLVMMul) if factors().any(|f| reads(f, SpecialRegister::BlockSize(1))) => {
+                        open.push(u)
+                    }
                     Some(LLVMAdd | LLVMZExt | LLVMSExt | LLVMTrunc) => {
                         if !open.contains(&u) {
                             open.push(u);

@@ -8,6 +8,7 @@
 pub(crate) mod guards;
 mod lanes;
 
+use super::{AccessDirection, touched};
 use crate::kernels::KernelInfo;
 use crate::sites;
 use kerf_llvm::{Module, Opcode, Value, space};
@@ -37,22 +38,11 @@ impl BlockShape {
     }
 }
 
-/// Which way the bytes go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AccessDirection {
-    /// Into the thread.
-    Load,
-    /// Out of it.
-    Store,
-    /// Both at once.
-    Atomic,
-}
-
 /// One access of a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelAccess {
     /// Which way.
-    pub way: AccessDirection,
+    pub direction: AccessDirection,
     /// Bytes of one thread.
     pub bytes: u64,
     /// Shared memory, not global.
@@ -111,24 +101,6 @@ impl KernelAccess {
     }
 }
 
-fn touched(m: &Module, i: Value) -> Option<(Value, u64, AccessDirection)> {
-    Some(match i.opcode()? {
-        Opcode::LLVMLoad => (i.operand(0), m.size_of(i.ty()), AccessDirection::Load),
-        Opcode::LLVMStore => (
-            i.operand(1),
-            m.size_of(i.operand(0).ty()),
-            AccessDirection::Store,
-        ),
-        Opcode::LLVMAtomicRMW => (i.operand(0), m.size_of(i.ty()), AccessDirection::Atomic),
-        Opcode::LLVMAtomicCmpXchg => (
-            i.operand(0),
-            m.size_of(i.operand(1).ty()),
-            AccessDirection::Atomic,
-        ),
-        _ => return None,
-    })
-}
-
 /// What a pointer of a kernel is derived from, its number where that is a parameter, and whether it is shared memory;
 /// none for local and constant memory.
 fn object(kernel: Value, pointer: Value) -> Option<(Value, Option<usize>, bool)> {
@@ -151,13 +123,13 @@ fn object(kernel: Value, pointer: Value) -> Option<(Value, Option<usize>, bool)>
 /// pointers whose parameter cannot be told.
 pub fn touched_params(m: &Module, kernel: Value) -> Option<BTreeMap<usize, bool>> {
     let mut out = BTreeMap::new();
-    for i in kernel.instructions() {
-        let Some((pointer, _, way)) = touched(m, i) else {
-            continue;
-        };
-        match object(kernel, pointer) {
+    let all = kernel.instructions().into_iter();
+    for t in all.flat_map(|i| touched(m, i)) {
+        match object(kernel, t.pointer) {
             None | Some((_, _, true)) => {}
-            Some((_, Some(p), _)) => *out.entry(p).or_insert(false) |= way != AccessDirection::Load,
+            Some((_, Some(p), _)) => {
+                *out.entry(p).or_insert(false) |= t.direction != AccessDirection::Load;
+            }
             Some((root, None, _)) if root.is_global_var() => {}
             Some(_) => return None,
         }
@@ -180,14 +152,13 @@ pub fn references(
     let under = depths.zip(guards::guards(kernel));
     for (block, (depth, guards)) in kernel.blocks().into_iter().zip(under) {
         let mut there: Option<Option<Vec<bool>>> = None;
-        for i in block.instructions() {
-            let Some((pointer, bytes, way)) = touched(m, i) else {
+        let instructions = block.instructions().into_iter();
+        for (i, t) in instructions.flat_map(|i| touched(m, i).into_iter().map(move |t| (i, t))) {
+            let bytes = t.bytes;
+            let Some((root, at, shared)) = object(kernel, t.pointer) else {
                 continue;
             };
-            let Some((root, at, shared)) = object(kernel, pointer) else {
-                continue;
-            };
-            let lanes = e.evaluate(pointer);
+            let lanes = e.evaluate(t.pointer);
             let fixed = root.is_global_var() && shared && !root.is_declaration();
             let fits = lanes.as_ref().filter(|l| shared && l.exact);
             let reach = fits.and_then(|l| {
@@ -197,7 +168,7 @@ pub fn references(
             });
             out.push(KernelAccess {
                 reach,
-                way,
+                direction: t.direction,
                 bytes,
                 shared,
                 object: match at {
