@@ -7,7 +7,6 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 # Lints are errors under the Rust version that Cargo.toml names; later ones bring new lints, which are
 # shown but do not fail the tests of who has not changed anything.
 RUST := $(shell sed -n 's/^rust-version *= *"\(.*\)".*/\1/p' Cargo.toml)
-comma := ,
 DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings -D clippy::undocumented_unsafe_blocks)
 
 .DEFAULT_GOAL := help
@@ -44,14 +43,15 @@ test: setup-dev ## check the formatting, the lints, the tests, the documentation
 	scripts/tidy.py
 	scripts/records.py --check
 	scripts/prose.py
-	cargo clippy --workspace --all-targets --locked --features kerf/clang -- $(DENY)
+	cargo clippy --workspace --all-targets --locked --features kerf/clang,kerf/mpi -- $(DENY)
 	cargo test --workspace --locked --features kerf/clang
+	cargo test -p kerf-cluster --locked --features mpi --test ranks
 	scripts/book.py --check
 	scripts/test-readme.py $(TARGET_DIR)/debug/kerf
 	scripts/test-python.sh
 
-features: setup-dev ## lint what is built on demand: onnxruntime, and libtorch where LIBTORCH names one
-	cargo clippy -p kerf-quant -p kerf --features onnxruntime$(if $(LIBTORCH),$(comma)libtorch) --all-targets --locked -- $(DENY)
+features: setup-dev ## lint training by the libtorch that LIBTORCH names
+	cargo clippy -p kerf-quant -p kerf --features libtorch --all-targets --locked -- $(DENY)
 
 bench: setup ## compare the CPU executor with PoCL (bench/identity.sh runs in a bundle, on a GPU machine)
 	cargo build --release --locked

@@ -3,8 +3,8 @@
 #
 #   scripts/setup.sh         for `make demo`
 #   scripts/setup.sh --cuda  only CUDA's headers, libdevice and ptxas, for a program that is installed already
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium, clang's static libraries and, in .kerf/python and .kerf/wheels,
-#                            numpy, MkDocs and what Kerf's wheel asks for, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium, Open MPI, clang's static libraries and, in .kerf/python and .kerf/wheels,
+#                            numpy, MkDocs, ONNX Runtime and what Kerf's wheel asks for, for `make test`
 #   scripts/setup.sh --release   also clang's static libraries, for `make release`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
@@ -327,12 +327,25 @@ setup_browser() {
   say "browser: chromium"
 }
 
+# --- MPI, whose ranks tests start ----------------------------------------------------------------
+
+setup_mpi() {
+  if command -v mpicc >/dev/null && command -v mpirun >/dev/null; then
+    say "mpi: $(mpirun --version 2>/dev/null | head -n 1)"
+    return
+  fi
+  apt_install openmpi-bin libopenmpi-dev
+  say "mpi: present"
+}
+
 # --- Python, with what tests the package and the documents ----------------------------------------------------------
 
 PYTHON_TOOLS=("numpy>=1.22" "jsonschema==4.26.0" "mkdocs==1.6.1" "codespell==2.4.3" "proselint==0.16.0")
+# For its shared library, which needs nothing of what the Python package asks for.
+ONNX_RUNTIME="onnxruntime==1.22.1"
 
 setup_python() {
-  local into=.kerf/python want="${PYTHON_TOOLS[*]}" py
+  local into=.kerf/python want="${PYTHON_TOOLS[*]} $ONNX_RUNTIME" py
   if [[ -x $into/bin/python && $(cat "$into/want" 2>/dev/null) == "$want" ]]; then
     say "python: $want in $into"
     return
@@ -347,7 +360,8 @@ setup_python() {
     "$py" -m venv "$into" >"$LOG" 2>&1 || { show_log; die "python3 -m venv does not work"; }
   fi
   say "python: installing $want into $into"
-  quietly "$into/bin/python" -m pip install --disable-pip-version-check "${PYTHON_TOOLS[@]}" || { show_log; die \
+  quietly "$into/bin/python" -m pip install --disable-pip-version-check "${PYTHON_TOOLS[@]}" &&
+    quietly "$into/bin/python" -m pip install --disable-pip-version-check --no-deps "$ONNX_RUNTIME" || { show_log; die \
     "pip could not install $want" "check the network, then run this again"; }
   echo "$want" >"$into/want"
 }
@@ -401,6 +415,7 @@ setup_cuda
 if [[ $dev == yes ]]; then
   check_rust_dev
   setup_browser
+  setup_mpi
   setup_python
   setup_wheels
 fi

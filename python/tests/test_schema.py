@@ -1,6 +1,8 @@
 """What Kerf writes against the schemas of docs/schema."""
 
 import copy
+import glob
+import importlib.util
 import json
 import os
 import tempfile
@@ -32,6 +34,13 @@ def schemas():
         assert key in ("plan", "kerf-device-profile") or key == "kerf." + stem.rsplit("-", 1)[0] + "/" + stem.rsplit("-", 1)[1], name
         found[key] = jsonschema.Draft202012Validator(s)
     return found
+
+
+def onnx_runtime():
+    """The library of the Python package, which scripts/setup.sh --dev installs."""
+    package = importlib.util.find_spec("onnxruntime")
+    assert package, "onnxruntime is not installed: run scripts/setup.sh --dev"
+    return glob.glob(os.path.join(package.submodule_search_locations[0], "capi", "libonnxruntime.so*"))[0]
 
 
 class Documents(unittest.TestCase):
@@ -148,6 +157,7 @@ class Documents(unittest.TestCase):
             ["quantize", "sensitivity", run],
             ["quantize", "tune", run, "--max-drop", "20%", "--budget", "4"],
             ["quantize", "export", run, "--onnx", onnx],
+            ["quantize", "infer", run, "--library", onnx_runtime()],
             ["quantize", "methods"],
         ]
 

@@ -1,4 +1,4 @@
-//! Exported networks executed by ONNX Runtime on the CPU (feature `onnxruntime`).
+//! Exported networks executed by ONNX Runtime on the CPU.
 //!
 //! The library is loaded at run time from a path that the caller gives; nothing is linked or downloaded.
 use ort::session::Session;

@@ -9,7 +9,6 @@ pub mod bits;
 pub mod cpu;
 pub mod data;
 pub mod decision;
-#[cfg(feature = "onnxruntime")]
 pub mod engine;
 pub mod experiment;
 pub mod fetch;

@@ -2,7 +2,6 @@
 mod data;
 mod eval;
 mod export;
-#[cfg(feature = "onnxruntime")]
 mod infer;
 mod methods;
 mod opened;
@@ -36,7 +35,6 @@ enum Command {
     /// Write a trained network as an ONNX file with integers (QuantizeLinear and DequantizeLinear).
     Export(export::ExportArgs),
     /// Execute a trained network in integers by ONNX Runtime, beside FP32: accuracy and speed.
-    #[cfg(feature = "onnxruntime")]
     Infer(infer::InferArgs),
     /// List the methods, what each does and where it is from.
     Methods,
@@ -51,7 +49,6 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Command::Tune(t) => tune::run(t, format, style),
         Command::Data(d) => data::run(d, format),
         Command::Export(e) => export::run(e, format),
-        #[cfg(feature = "onnxruntime")]
         Command::Infer(i) => infer::run(i, format, style),
         Command::Methods => methods::run(format, style),
     }

@@ -5,7 +5,7 @@ use crate::bad_input::harness;
 use harness::{Folder, Said, call, with_progress};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 fn quantize(args: &[&str]) -> Said {
@@ -15,6 +15,56 @@ fn quantize(args: &[&str]) -> Said {
 fn json(said: &Said) -> Value {
     said.succeeds();
     serde_json::from_str(&said.out).expect("JSON")
+}
+
+/// ONNX Runtime, where `scripts/setup.sh --dev` puts it.
+fn onnx_runtime() -> PathBuf {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/python/lib");
+    let folders = std::fs::read_dir(&python).into_iter().flatten().flatten();
+    let libraries = folders
+        .filter_map(|f| std::fs::read_dir(f.path().join("site-packages/onnxruntime/capi")).ok())
+        .flat_map(|files| files.flatten().map(|f| f.path()));
+    let named = |p: &PathBuf| p.to_string_lossy().contains("/libonnxruntime.so");
+    let mut found = libraries.filter(named);
+    found.next().unwrap_or_else(|| {
+        panic!(
+            "no ONNX Runtime in {}: run scripts/setup.sh --dev",
+            python.display()
+        )
+    })
+}
+
+#[test]
+fn onnx_runtime_executes_what_was_trained() {
+    let f = Folder::new();
+    let out = f.path("run");
+    let out = out.to_str().expect("a name");
+    let train = ["train", "--data", "stripes", "--epochs", "1", "--out", out];
+    quantize(&[&train[..], &["--batch", "64", "--quiet"]].concat()).succeeds();
+    let library = onnx_runtime();
+    let library = library.to_str().expect("a name");
+    let infer = ["infer", out, "--library", library, "--format", "json"];
+    let v = json(&quantize(&infer));
+    assert_eq!(v["schema"], "kerf.quantize-infer/1");
+    let e = json(&quantize(&["eval", out, "--format", "json"]));
+    let part = |of: &Value| of.as_f64().expect("a number");
+    let count = part(&v["count"]);
+    let fake = part(&v["fake_quantized"]["correct"]);
+    assert_eq!(
+        v["fake_quantized"]["correct"],
+        e["quantized"]["score"]["correct"]
+    );
+    // The same network: integers differ from their simulation where a sum lies between two steps.
+    let int8 = part(&v["int8"]["correct"]);
+    assert!(count > 0.0 && fake > 0.5 * count, "{v}");
+    assert!((int8 - fake).abs() <= 0.01 * count, "{v}");
+    let fp32 = part(&v["fp32"]["correct"]);
+    let own = part(&e["unquantized"]["score"]["correct"]);
+    assert!((fp32 - own).abs() <= 0.002 * count, "{v} {e}");
+
+    let none = quantize(&["infer", out, "--library", "/nowhere/libonnxruntime.so"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("pip install onnxruntime"), "{}", none.err);
 }
 
 #[test]

@@ -53,8 +53,10 @@ fn library(given: &Option<PathBuf>) -> Result<PathBuf, Failure> {
     {
         return Ok(path);
     }
-    let code = "import glob, os, onnxruntime as o\n\
-                print(glob.glob(os.path.join(os.path.dirname(o.__file__), 'capi', 'libonnxruntime.so*'))[0])";
+    // Found, not imported: the package's own imports are not needed.
+    let code = "import glob, importlib.util as u, os\n\
+                folder = u.find_spec('onnxruntime').submodule_search_locations[0]\n\
+                print(glob.glob(os.path.join(folder, 'capi', 'libonnxruntime.so*'))[0])";
     let out = Command::new("python3").args(["-c", code]).output().ok();
     let path = out
         .filter(|o| o.status.success())
