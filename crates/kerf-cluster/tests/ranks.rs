@@ -97,7 +97,7 @@ fn rank(folder: &Path) {
     }
     let plan = UnitRanges {
         token: me.token.clone(),
-        units: vec![0..UNITS],
+        units: std::iter::once(0..UNITS).collect(),
         chunk: 4,
         workers: RANKS,
     };
