@@ -13,8 +13,8 @@ use crate::quantizer;
 use crate::size::size;
 use crate::train::{TrainError, evaluate};
 use kerf_search::{
-    Level, Models, Outcome, Problem, Reason, Search, SearchSession, StrategyError, Variable,
-    by_name,
+    Level, Models, Outcome, Problem, Reason, Search, SearchSession, StrategyError, StrategyName,
+    Variable,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct BitsRequest<'a> {
     /// What is to become small.
     pub gain: Gain,
     /// Strategy of kerf-search.
-    pub strategy: &'a str,
+    pub strategy: StrategyName,
     /// Evaluations at most.
     pub budget: usize,
     /// Seed of the search.
@@ -204,7 +204,7 @@ pub fn search(
         seed: r.seed,
         budget: r.budget,
     };
-    let mut strategy = by_name(r.strategy, search)?;
+    let mut strategy = r.strategy.start(search)?;
     let mut session = SearchSession::new(&problem, strategy.as_mut(), r.budget);
     while let Some(a) = session.wanted() {
         let t = measure(&a)?;

@@ -107,7 +107,14 @@ fn main() {
         for r in &files {
             for (name, _) in &variants {
                 let start = std::time::Instant::now();
-                let all = repeat(r, name, budget, seeds as usize, first).expect("a strategy");
+                let all = repeat(
+                    r,
+                    name.parse().expect("a strategy"),
+                    budget,
+                    seeds as usize,
+                    first,
+                )
+                .expect("a strategy");
                 let n: usize = all.repetitions.iter().map(|x| x.executions).sum();
                 let ask = 1e3 * start.elapsed().as_secs_f64() / n.max(1) as f64;
                 for m in all.marks.iter().filter(|m| m.executions >= 50) {

@@ -7,7 +7,7 @@ use crate::problem::{Assignment, Search};
 use crate::recorded::RecordedSpace;
 use crate::repeat::repeat;
 use crate::session::run;
-use crate::strategy::{StrategyError, by_name};
+use crate::strategy_name::{StrategyError, StrategyName};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Serialize)]
 pub struct StrategyScore {
     /// Strategy.
-    pub strategy: String,
+    pub strategy: StrategyName,
     /// Speed-up found, geometric mean over the seeds.
     pub speedup: f64,
     /// The least of them.
@@ -59,7 +59,7 @@ pub struct ComparedCase {
 
 impl ComparedCase {
     /// The score of a strategy.
-    pub fn score(&self, strategy: &str) -> Option<&StrategyScore> {
+    pub fn score(&self, strategy: StrategyName) -> Option<&StrategyScore> {
         self.scores.iter().find(|s| s.strategy == strategy)
     }
 }
@@ -76,7 +76,7 @@ const EQUAL: f64 = 0.01;
 /// Executions until something within the tolerance takes no longer than `target`, to one percent.
 fn reach(
     space: &RecordedSpace,
-    strategy: &str,
+    strategy: StrategyName,
     target: f64,
     budget: usize,
     seed: u64,
@@ -96,7 +96,7 @@ fn reach(
             seed: seed.wrapping_add(again << 32),
             budget,
         };
-        let mut s = by_name(strategy, search)?;
+        let mut s = strategy.start(search)?;
         let before = ran.len();
         let trace = run(problem, &mut *s, budget, |a| space.outcome(a));
         for e in trace.executed {
@@ -124,7 +124,7 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
 pub fn compare(
     space: &RecordedSpace,
     quantiles: &[f64],
-    strategies: &[(String, usize)],
+    strategies: &[(StrategyName, usize)],
     seeds: usize,
     seed: u64,
 ) -> Result<Vec<ComparedCase>, StrategyError> {
@@ -145,18 +145,18 @@ pub fn compare(
         let mut scores = Vec::new();
         let mut targets: Vec<f64> = Vec::new();
         for (strategy, budget) in strategies {
-            let r = repeat(&here, strategy, *budget, seeds, seed)?;
+            let r = repeat(&here, *strategy, *budget, seeds, seed)?;
             let times = r.repetitions.iter().map(|x| x.time.unwrap_or(base));
             if targets.is_empty() {
                 targets = times.collect();
             }
             let mut reached = Vec::new();
             for (x, target) in r.repetitions.iter().zip(&targets) {
-                reached.push(reach(&here, strategy, *target, *budget, x.seed)?);
+                reached.push(reach(&here, *strategy, *target, *budget, x.seed)?);
             }
             let whole = here.len();
             let cut = CUTS.into_iter().filter(|n| n < budget).map(|n| {
-                let r = repeat(&here, strategy, n, seeds, seed)?;
+                let r = repeat(&here, *strategy, n, seeds, seed)?;
                 let found = r.repetitions.iter().map(|x| base / x.time.unwrap_or(base));
                 Ok((n, geometric_mean(found)))
             });
@@ -168,7 +168,7 @@ pub fn compare(
                 .collect();
             let runs = || r.repetitions.iter().map(|x| x.executions);
             scores.push(StrategyScore {
-                strategy: strategy.clone(),
+                strategy: *strategy,
                 speedup: geometric_mean(found.iter().copied()),
                 worst: found.iter().copied().fold(f64::INFINITY, f64::min),
                 executions: geometric_mean(runs().map(|n| n.max(1) as f64)),

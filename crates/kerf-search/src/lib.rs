@@ -20,6 +20,7 @@ pub mod session;
 pub mod space;
 pub mod strategies;
 pub mod strategy;
+pub mod strategy_name;
 pub mod synthetic;
 pub mod synthetic_joint;
 pub mod synthetic_kernels;
@@ -31,7 +32,6 @@ pub use problem::{
     Answers, Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable,
 };
 pub use session::{SearchSession, SearchTrace, replay, run};
-pub use strategy::{
-    DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Strategy, StrategyError, StrategyStep, by_name,
-    suitable,
-};
+pub use strategies::{by_name, suitable};
+pub use strategy::{Reason, Strategy, StrategyStep};
+pub use strategy_name::{StrategyError, StrategyName};

@@ -2,7 +2,8 @@
 use crate::problem::Search;
 use crate::recorded::RecordedSpace;
 use crate::session::run;
-use crate::strategy::{Reason, StrategyError, by_name};
+use crate::strategy::Reason;
+use crate::strategy_name::{StrategyError, StrategyName};
 use serde::Serialize;
 
 /// Budgets at which results are stated, up to the one that was asked for.
@@ -48,7 +49,7 @@ pub struct Repetition {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Repetitions {
     /// The strategy.
-    pub strategy: String,
+    pub strategy: StrategyName,
     /// By executions.
     pub marks: Vec<ProgressMark>,
     /// One by one.
@@ -58,7 +59,7 @@ pub struct Repetitions {
 /// Repeats a strategy with seeds from `seed` on.
 pub fn repeat(
     recorded: &RecordedSpace,
-    strategy: &str,
+    strategy: StrategyName,
     budget: usize,
     repeats: usize,
     seed: u64,
@@ -76,7 +77,7 @@ pub fn repeat(
             seed,
             budget,
         };
-        let mut s = by_name(strategy, search)?;
+        let mut s = strategy.start(search)?;
         let mut missing = 0;
         let trace = run(problem, &mut *s, budget, |a| {
             missing += usize::from(!recorded.has(a));
@@ -107,7 +108,7 @@ pub fn repeat(
     }
     let marks = budgets.into_iter().zip(found).map(|(b, f)| mark(b, f));
     Ok(Repetitions {
-        strategy: strategy.to_owned(),
+        strategy,
         marks: marks.collect(),
         repetitions,
     })

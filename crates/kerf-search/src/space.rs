@@ -219,7 +219,7 @@ impl Space {
         self.params.iter().map(variable).collect()
     }
 
-    /// As a problem where only time counts; [`crate::strategy::by_name`] has strategies for it, and
+    /// As a problem where only time counts; [`crate::strategies::by_name`] has strategies for it, and
     /// [`crate::problem::Models::time`] may give a predicted time for each point.
     pub fn problem(&self) -> Result<Problem, SpaceError> {
         let points = self.points()?;

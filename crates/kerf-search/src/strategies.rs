@@ -17,6 +17,7 @@ mod naive_ga;
 mod random;
 mod ryoo;
 mod staged;
+mod start;
 mod walk;
 
 pub use ampt_ga::{Parts, Rating, ampt_ga};
@@ -33,3 +34,4 @@ pub use naive_ga::naive_ga;
 pub use random::{draw, random};
 pub use ryoo::ryoo;
 pub use staged::{StageOrder, staged};
+pub use start::{by_name, suitable};

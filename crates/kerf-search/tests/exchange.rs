@@ -1,4 +1,5 @@
 //! Files of other tuners: what is read is what is written, and what cannot be read is named.
+use kerf_search::StrategyName;
 use kerf_search::exchange::{FailureKind, kernel_tuner, pack, read, t1, t4};
 use kerf_search::recorded::{RecordedSpace, json};
 use kerf_search::repeat::repeat;
@@ -321,15 +322,19 @@ fn other_objectives_can_be_chosen() {
 fn every_strategy_replays_a_real_cache() {
     let r = RecordedSpace::parse(CACHE).expect("a space");
     for s in [
-        "guided",
-        "random",
-        "naive-ga",
-        "annealing",
-        "differential",
-        "local",
+        StrategyName::Guided,
+        StrategyName::Random,
+        StrategyName::NaiveGa,
+        StrategyName::Annealing,
+        StrategyName::Differential,
+        StrategyName::Local,
     ] {
         // Of few searches one that misses the fastest branch decides the mean.
-        let (times, most) = if s == "guided" { (20, 1.03) } else { (4, 1.2) };
+        let (times, most) = if s == StrategyName::Guided {
+            (20, 1.03)
+        } else {
+            (4, 1.2)
+        };
         let once = repeat(&r, s, 60, times, 1).expect("a strategy");
         let last = once.marks.last().expect("a mark");
         assert!(last.mean <= most, "{s}: {last:?}");
@@ -348,7 +353,7 @@ fn every_strategy_replays_a_real_cache() {
         assert_eq!(all.repetitions[0].over_optimum, Some(1.0), "{s}");
         assert!(all.repetitions[0].executions <= 360, "{s}");
     }
-    let said = repeat(&r, "ryoo", 10, 1, 1)
+    let said = repeat(&r, StrategyName::Ryoo, 10, 1, 1)
         .expect_err("no metrics")
         .to_string();
     assert!(said.contains("static metrics"), "{said}");

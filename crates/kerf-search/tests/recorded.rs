@@ -2,7 +2,7 @@
 use kerf_search::recorded::{RecordedError, RecordedSpace};
 use kerf_search::repeat::repeat;
 use kerf_search::synthetic::{Synthetic, SyntheticRecipe};
-use kerf_search::{Evaluation, Models, Outcome};
+use kerf_search::{Evaluation, Models, Outcome, StrategyName};
 
 const CACHE: &str = r#"{"device_name": "G", "kernel_name": "k",
 "tune_params_keys": ["bx", "how"], "tune_params": {"bx": [32, 64, 128], "how": ["a", "b"]},
@@ -36,13 +36,13 @@ fn caches_of_kernel_tuner_are_read() {
             "differential",
             "local",
         ] {
-            let all = repeat(&r, s, 10, 3, 1).expect("a strategy");
+            let all = repeat(&r, s.parse().expect("a name"), 10, 3, 1).expect("a strategy");
             for x in &all.repetitions {
                 assert_eq!((x.over_optimum, x.missing), (Some(1.0), 0), "{s}");
                 assert!(x.executions <= 4, "{s}");
             }
         }
-        assert!(repeat(&r, "dataflow", 10, 1, 1).is_err());
+        assert!(repeat(&r, StrategyName::Dataflow, 10, 1, 1).is_err());
     }
 }
 
@@ -74,7 +74,7 @@ fn own_files_come_back_as_they_were() {
     assert_eq!(both(&[1, 0, 0, 0, 0]), (Some(0.9), Some(1.0)));
     assert_eq!(both(&[0, 1, 1, 0, 0]), (Some(1.0), None));
     assert_eq!(back.outcome(&[0, 0, 0, 0, 1]).error(), Some(f64::INFINITY));
-    let all = repeat(&back, "guided", 25, 2, 1).expect("a strategy");
+    let all = repeat(&back, StrategyName::Guided, 25, 2, 1).expect("a strategy");
     let last = all.marks.last().expect("a mark");
     assert!(last.mean < 1.03, "{all:?}");
 }
@@ -155,7 +155,11 @@ fn ampt_ga_goes_by_the_static_score_and_the_model_where_asked() {
     let r = RecordedSpace::parse(SCORED.as_bytes()).expect("a space");
     let again = RecordedSpace::parse(r.json().expect("JSON").as_bytes()).expect("a space");
     for r in [r, again] {
-        let of = |s: &str| repeat(&r, s, 10, 3, 1).expect("a strategy").repetitions;
+        let of = |s: &str| {
+            repeat(&r, s.parse().expect("a name"), 10, 3, 1)
+                .expect("a strategy")
+                .repetitions
+        };
         for x in of("ampt-ga") {
             // Everything low scores better, and is not within the tolerance; the rest is filtered.
             assert_eq!((x.time, x.executions), (Some(1.0), 1));
@@ -167,6 +171,6 @@ fn ampt_ga_goes_by_the_static_score_and_the_model_where_asked() {
     // Without a score there is the model.
     let old = SCORED.replace(r#", "scored": [1.0, 3.0, 2.0, 0.5]"#, "");
     let r = RecordedSpace::parse(old.as_bytes()).expect("a space");
-    let all = repeat(&r, "ampt-ga", 10, 3, 1).expect("a strategy");
+    let all = repeat(&r, StrategyName::AmptGa, 10, 3, 1).expect("a strategy");
     assert!(all.repetitions.iter().all(|x| x.time == Some(0.6)));
 }

@@ -2,8 +2,8 @@
 use kerf_search::session::{Diverged, SearchSession};
 use kerf_search::synthetic::{ErrorLaw, Synthetic, SyntheticRecipe};
 use kerf_search::{
-    Assignment, Edge, Level, NAMES, NoModels, Outcome, Problem, Reason, Search, SearchTrace,
-    StrategyError, StrategyStep, Variable, by_name, replay, run,
+    Assignment, Edge, Level, NoModels, Outcome, Problem, Reason, Search, SearchTrace,
+    StrategyError, StrategyName, StrategyStep, Variable, by_name, replay, run,
 };
 use std::collections::BTreeSet;
 
@@ -23,7 +23,10 @@ fn searched(s: &Synthetic, name: &str, seed: u64, budget: usize) -> SearchTrace 
 
 /// All but static pruning, which has nothing to prune by here.
 fn without_metrics() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().filter(|n| *n != "ryoo")
+    StrategyName::ANY_SPACE
+        .into_iter()
+        .filter(|n| *n != StrategyName::Ryoo)
+        .map(StrategyName::name)
 }
 
 fn kinds() -> Vec<SyntheticRecipe> {
@@ -248,7 +251,7 @@ fn unknown_names_are_refused() {
     );
     assert!(by_name("delta_debug", s).is_ok());
     let said = by_name("launch_last", s).err().expect("a refusal");
-    assert_eq!(said, StrategyError::NotBoth("launch-last".into()));
+    assert_eq!(said, StrategyError::NotBoth(StrategyName::LaunchLast));
     let mut done = by_name("exhaustive", s).expect("a strategy");
     done.tell(&[0], &Outcome::ran(0.0, 1.0));
     done.tell(&[1], &Outcome::Failed);

@@ -344,7 +344,7 @@ fn assemble(
         reference: "the output of the original program".into(),
         kernels: space.shares.clone(),
         kernels_by: original.kernels_by.clone(),
-        strategy: request.strategy.clone(),
+        strategy: request.strategy.to_string(),
         seed: request.seed,
         budget: request.budget,
         evaluations: outcome.evaluations,

@@ -8,7 +8,7 @@ use crate::subject::SubjectError;
 use kerf_exec::ExecError;
 use kerf_files::LockError;
 use kerf_run::job::JobError;
-use kerf_search::strategy::StrategyError;
+use kerf_search::StrategyError;
 
 /// Why there is no result. A tolerance that cannot be met is a result.
 #[derive(Debug, thiserror::Error)]

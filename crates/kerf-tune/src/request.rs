@@ -3,6 +3,7 @@ use crate::approx::Approx;
 use crate::coded::Assembler;
 use crate::evaluate::WorkerProgram;
 use crate::group::Grouping;
+use crate::launch::strategy::TuneStrategy;
 use crate::launch::tuners::Factor;
 use crate::prediction::CostKind;
 use crate::validate::Trials;
@@ -25,7 +26,7 @@ pub struct TuneRequest {
     /// Metric, where not the file's.
     pub metric: Option<Metric>,
     /// Strategy.
-    pub strategy: String,
+    pub strategy: TuneStrategy,
     /// Evaluations, at most.
     pub budget: usize,
     /// The tolerance is this part of the way from the program's own error to the one that it has with every

@@ -11,8 +11,7 @@ use kerf_pass::{Plan, Select};
 use kerf_run::job::{CallComparison, Swept};
 use kerf_search::problem::NoModels;
 use kerf_search::session::run;
-use kerf_search::strategy::by_name;
-use kerf_search::{Level, Outcome, Problem, Search, Variable};
+use kerf_search::{Level, Outcome, Problem, Search, StrategyName, Variable};
 use serde::{Deserialize, Serialize};
 
 /// The versions of a program that a sweep needs.
@@ -173,7 +172,7 @@ impl Tradeoff {
             .filter_map(|d| Some((d.lambda, d.times.as_ref()?.median_s)))
             .collect();
         let last = errors.last().map_or(0.0, |e| e.1);
-        let searches = ["smp", "heu", "omg"]
+        let searches = [StrategyName::Smp, StrategyName::Heu, StrategyName::Omg]
             .into_iter()
             .filter_map(|s| search(s, &swept, &errors, ratio * last))
             .collect();
@@ -188,7 +187,12 @@ impl Tradeoff {
     }
 }
 
-fn search(name: &str, s: &Swept, errors: &[(f64, f64)], tolerance: f64) -> Option<Searched> {
+fn search(
+    name: StrategyName,
+    s: &Swept,
+    errors: &[(f64, f64)],
+    tolerance: f64,
+) -> Option<Searched> {
     let levels = errors.iter().map(|e| Level::named(format!("{:.4}", e.0)));
     let variable = Variable::new("lambda", levels.collect());
     let problem = Problem::precision(vec![variable], Vec::new(), tolerance);
@@ -199,7 +203,7 @@ fn search(name: &str, s: &Swept, errors: &[(f64, f64)], tolerance: f64) -> Optio
         seed: 1,
         budget,
     };
-    let mut strategy = by_name(name, at).ok()?;
+    let mut strategy = name.start(at).ok()?;
     let done = run(&problem, &mut *strategy, budget, |a| {
         let i = usize::from(a[0]);
         let time = time_at(s, i).unwrap_or(1.0 - 0.5 * errors[i].0);
@@ -207,7 +211,7 @@ fn search(name: &str, s: &Swept, errors: &[(f64, f64)], tolerance: f64) -> Optio
     });
     let best = done.best?.assignment[0] as usize;
     Some(Searched {
-        strategy: name.to_owned(),
+        strategy: name.to_string(),
         lambda: errors[best].0,
         runs: done.executed.len(),
         time: time_at(s, best),

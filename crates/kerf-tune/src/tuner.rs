@@ -21,7 +21,6 @@ use crate::error::TuneError;
 use crate::evaluate::{EvaluationRequest as Run, Evaluator, Input, PlanEvaluation, Sampling};
 use crate::event::{TuneEvent, Watch};
 use crate::front::FrontPoint;
-use crate::launch::strategy::named;
 use crate::models::Predictions;
 use crate::precheck::SanitizerCheck;
 use crate::prediction::{ErrorPredictor, TimePredictor};
@@ -368,7 +367,10 @@ impl Tuner<'_> {
             seed: self.request.seed,
             budget: self.request.budget,
         };
-        let mut strategy = named(&self.request.strategy, search, self.tunable.launch.as_ref())?;
+        let mut strategy = self
+            .request
+            .strategy
+            .start(search, self.tunable.launch.as_ref())?;
         let lag = match self.evaluator.job.device {
             Device::Cuda => LAG,
             Device::Cpu => 1,

@@ -5,10 +5,11 @@ mod common;
 use kerf_device::bundled;
 use kerf_pass::SiteFormat;
 use kerf_run::job::{Device, Job, JobError, JobReport, Times, Workshop, execute_with};
-use kerf_search::Models;
 use kerf_search::recorded::RecordedSpace;
+use kerf_search::{Models, StrategyName};
 use kerf_tune::coded::Assembler;
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::launch::strategy::TuneStrategy;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::{SearchVerdict, TuneResult};
@@ -103,7 +104,7 @@ fn request(dir: &Path, resume: bool) -> TuneRequest {
         },
         tolerance: Some(1e-6),
         metric: None,
-        strategy: "exhaustive".into(),
+        strategy: TuneStrategy::Search(StrategyName::Exhaustive),
         budget: 40,
         ratio: None,
         formats: vec![SiteFormat::F32],
@@ -156,7 +157,7 @@ fn guided(dir: &Path) {
     let ptxas = cuda.join("bin/ptxas");
     assert!(ptxas.is_file(), "no ptxas in .kerf/cuda (make setup)");
     let by_code = TuneRequest {
-        strategy: "guided".into(),
+        strategy: TuneStrategy::GUIDED,
         cost: CostKind::Counts,
         assembler: Some(Assembler {
             ptxas,

@@ -13,8 +13,7 @@ use crate::progress::Work;
 use crate::table::Table;
 use kerf_search::recorded::RecordedSpace;
 use kerf_search::repeat::{ProgressMark, Repetitions, repeat};
-use kerf_search::strategy::StrategyError;
-use kerf_search::{DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Search, suitable};
+use kerf_search::{Reason, Search, StrategyError, StrategyName, suitable};
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
 
@@ -128,11 +127,25 @@ fn unusable(path: &Path, e: &dyn std::error::Error) -> Failure {
     }
 }
 
+/// The strategy that a mistyped name is likely to mean.
+pub(crate) fn did_you_mean(name: &str) -> Option<String> {
+    let names = StrategyName::ANY_SPACE.map(StrategyName::name);
+    suggest::did_you_mean(&name.replace('_', "-"), names)
+}
+
+/// A strategy for spaces of any kind, by its name.
+fn for_any_space(name: &str) -> Result<StrategyName, Failure> {
+    let known = name.parse().map_err(refused)?;
+    match StrategyName::ANY_SPACE.contains(&known) {
+        true => Ok(known),
+        false => Err(refused(StrategyError::Unknown(name.to_owned()))),
+    }
+}
+
 fn refused(e: StrategyError) -> Failure {
     let f = Failure::new(e.to_string());
     match &e {
-        StrategyError::Unknown(name) => match suggest::did_you_mean(&name.replace('_', "-"), NAMES)
-        {
+        StrategyError::Unknown(name) => match did_you_mean(name) {
             Some(help) => f.help(help),
             None => f,
         },
@@ -149,31 +162,23 @@ fn refused(e: StrategyError) -> Failure {
 
 fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> {
     // A mistyped name is told before the first strategy has worked for minutes.
+    let mut asked: Vec<Option<StrategyName>> = Vec::new();
     for name in &a.strategy {
-        if !NAMES
-            .iter()
-            .chain(&DEGREE_NAMES)
-            .chain(&STAGED_NAMES)
-            .chain(&["all"])
-            .any(|n| *n == name.replace('_', "-"))
-        {
-            return Err(refused(StrategyError::Unknown(name.clone())));
-        }
+        asked.push(match name.as_str() {
+            "all" => None,
+            one => Some(one.parse().map_err(refused)?),
+        });
     }
     let space = load_for(&a.file, a.objective.as_deref())?;
-    let mut names: Vec<String> = Vec::new();
-    for name in &a.strategy {
+    let mut names: Vec<StrategyName> = Vec::new();
+    for name in asked {
         let search = Search {
             problem: &space.problem,
             models: &space,
             seed: a.seed,
             budget: a.budget,
         };
-        let these: Vec<String> = match name == "all" {
-            true => suitable(&search).iter().map(|n| (*n).to_owned()).collect(),
-            false => vec![name.clone()],
-        };
-        for n in these {
+        for n in name.map_or_else(|| suitable(&search), |n| vec![n]) {
             if !names.contains(&n) {
                 names.push(n);
             }
@@ -188,8 +193,8 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
     }
     let mut all = Vec::new();
     let work = Work::in_parts(names.len(), "strategies");
-    for (i, name) in names.iter().enumerate() {
-        work.now(name.as_str());
+    for (i, name) in names.into_iter().enumerate() {
+        work.now(name.name());
         work.done(i);
         let r = repeat(&space, name, a.budget, a.repeats, a.seed).map_err(refused)?;
         let missing: usize = r.repetitions.iter().map(|x| x.missing).sum();
@@ -247,7 +252,7 @@ fn human(space: &RecordedSpace, a: &ReplayArgs, all: &[Repetitions], style: Styl
     head.extend(["median", "10 %", "90 %", "worst", "executions", "ended"].map(str::to_owned));
     let mut table = Table::new(1, head);
     for r in all {
-        let mut row = vec![r.strategy.clone()];
+        let mut row = vec![r.strategy.to_string()];
         row.extend(r.marks.iter().map(|m| match m.nothing {
             0 => format!("{:.3}", m.mean),
             n if m.mean.is_finite() => format!("{:.3} ({n} none)", m.mean),

@@ -21,19 +21,18 @@ use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
 use kerf_run::job::{Device, Job, ReferenceRoute};
-use kerf_search::NAMES;
-use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES, StrategyError};
+use kerf_search::StrategyError;
 use kerf_tune::approx::Approx;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::formats::LOWER;
 use kerf_tune::launch::auto;
-use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
+use kerf_tune::launch::strategy::TuneStrategy;
 use kerf_tune::launch::tuners::Factor;
 use kerf_tune::result::SearchVerdict;
 use kerf_tune::subject::SubjectError;
 use kerf_tune::tune::{self, TuneError, TuneEvent, TuneRequest};
 use kerf_tune::validate::Trials;
-use kerf_workload::{Workload, suggest};
+use kerf_workload::Workload;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,8 +43,8 @@ pub const SAMPLE_S: f64 = 1e-3;
 pub const REPEATS: u32 = 15;
 
 /// What may change of math calls and warps.
-fn approx(a: &Args, strategy: &str) -> Result<Option<Approx>, Failure> {
-    let degree = DEGREE_NAMES.contains(&strategy);
+fn approx(a: &Args, strategy: TuneStrategy) -> Result<Option<Approx>, Failure> {
+    let degree = strategy.is_one_degree();
     let only = a.what.iter().all(|w| *w == What::Approx);
     if degree && !only {
         return Err(Failure::new(format!(
@@ -156,9 +155,7 @@ fn refused(e: TuneError) -> Failure {
         }
         TuneError::Strategy(e) => {
             let help = match &e {
-                StrategyError::Unknown(name) => {
-                    suggest::did_you_mean(&name.replace('_', "-"), NAMES)
-                }
+                StrategyError::Unknown(name) => crate::search::did_you_mean(name),
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
                 StrategyError::NotOneDegree(_)
@@ -176,76 +173,53 @@ fn refused(e: TuneError) -> Failure {
 }
 
 /// A strategy that was asked for, and what it is for.
-struct Strategy {
-    name: String,
+struct AskedStrategy {
+    strategy: TuneStrategy,
     /// Launch shapes are all that is tuned.
     shapes: bool,
-    /// It searches the part of the warps that is approximate.
-    degree: bool,
 }
 
-impl Strategy {
+impl AskedStrategy {
     /// The strategy by its name, where there is one of that name.
-    fn named(a: &Args) -> Result<Strategy, Failure> {
+    fn from_args(a: &Args) -> Result<AskedStrategy, Failure> {
         let shapes = a.what.iter().all(|w| *w == What::Launch);
-        let default = if shapes { LAUNCH_NAMES[0] } else { NAMES[0] };
-        let name = a.strategy.as_deref().unwrap_or(default).replace('_', "-");
-        let degree = DEGREE_NAMES.contains(&name.as_str());
-        let s = Strategy {
-            name,
-            shapes,
-            degree,
+        let strategy = match (&a.strategy, shapes) {
+            (Some(name), _) => name.parse().map_err(|e| refused(TuneError::from(e)))?,
+            (None, true) => TuneStrategy::Launch,
+            (None, false) => TuneStrategy::GUIDED,
         };
-        // AMPT-GA without one of its parts, for comparison.
-        let parts = ["no-groups", "no-filter", "no-first", "no-score"];
-        let part = s.name.strip_prefix("ampt-ga-");
-        let part = part.is_some_and(|p| parts.contains(&p));
-        let known = NAMES.contains(&s.name.as_str()) || degree || s.own() || s.stages() || part;
-        match known {
-            true => Ok(s),
-            false => Err(refused(StrategyError::Unknown(s.name).into())),
-        }
-    }
-
-    /// It searches launch shapes alone.
-    fn own(&self) -> bool {
-        LAUNCH_NAMES.contains(&self.name.as_str())
-    }
-
-    /// It searches launches and something else one after the other.
-    fn stages(&self) -> bool {
-        STAGED_NAMES.contains(&self.name.as_str())
+        Ok(AskedStrategy { strategy, shapes })
     }
 
     /// Refuses what the strategy is not for.
     fn check(&self, a: &Args) -> Result<(), Failure> {
-        let name = &self.name;
-        if self.stages() && (self.shapes || !a.what.contains(&What::Launch)) {
+        let name = self.strategy;
+        if name.is_staged() && (self.shapes || !a.what.contains(&What::Launch)) {
             return Err(Failure::new(format!(
                 "{name} searches launches and something else one after the other"
             ))
             .help("add --what precision,launch, or approx"));
         }
-        if self.own() && !self.shapes {
+        if name.is_of_shapes() && !self.shapes {
             return Err(Failure::new(format!(
                 "{name} searches shapes of launches, and nothing else"
             ))
             .help("use guided, or --what launch alone"));
         }
-        if a.tuners.is_some() && name != "launch" {
+        if a.tuners.is_some() && name != TuneStrategy::Launch {
             return Err(Failure::new(format!(
                 "--tuners are those of strategy launch, and {name} runs what it likes"
             ))
             .help("use --what launch without another --strategy"));
         }
         let layout = a.what.contains(&What::Layout) || a.what.contains(&What::Code);
-        if layout && (self.own() || self.stages() || self.degree) {
+        if layout && (name.is_of_shapes() || name.is_staged() || name.is_one_degree()) {
             return Err(
                 Failure::new(format!("{name} does not search layouts of kernels"))
                     .help("use guided with --what layout or --what code"),
             );
         }
-        if a.what.contains(&What::Algebra) && (self.own() || self.degree) {
+        if a.what.contains(&What::Algebra) && (name.is_of_shapes() || name.is_one_degree()) {
             return Err(
                 Failure::new(format!("{name} does not search forms of expressions"))
                     .help("use guided with --what algebra"),
@@ -299,7 +273,7 @@ fn metric_of(a: &Args) -> Result<Option<Metric>, Failure> {
 fn request(
     a: Args,
     given: PathBuf,
-    strategy: Strategy,
+    strategy: AskedStrategy,
     approx: Option<Approx>,
     ranks: Option<&relay::Others>,
 ) -> Result<TuneRequest, Failure> {
@@ -340,11 +314,11 @@ fn request(
         job: common,
         tolerance: a.tolerance.map(|t| t.value).or(a.qos.map(|q| 1.0 - q)),
         metric: metric_of(&a)?.or(quality.then_some(Metric::MeanRel)),
-        budget: match strategy.degree {
+        budget: match strategy.strategy.is_one_degree() {
             true => a.budget.max(usize::from(kerf_tune::setting::PARTS) + 1),
             false => a.budget,
         },
-        strategy: strategy.name,
+        strategy: strategy.strategy,
         ratio: a.qos_ratio,
         formats: match a.what.contains(&What::Precision) {
             true if a.pairs && breakeven::pairs_of_f32_pay(&profile) => LOWER.to_vec(),
@@ -401,12 +375,12 @@ pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         in_utf8(path)?;
     }
     a.complete();
-    let strategy = Strategy::named(&a)?;
+    let strategy = AskedStrategy::from_args(&a)?;
     if let Some(command) = a.app.clone() {
         return app::run(a, command, format, style);
     }
     strategy.check(&a)?;
-    let approx = approx(&a, &strategy.name)?;
+    let approx = approx(&a, strategy.strategy)?;
     if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
         return Err(Failure::new("--qos-ratio is a part of an error")
             .help("use a metric of which less is better, e.g. rms"));

@@ -56,7 +56,10 @@ args = ["x", "out", "n"]"#;
         Command::new(env!("CARGO_BIN_EXE_kerf"))
             .args(args)
             .current_dir(self.0.path())
-            .env("KERF_CACHE", self.0.path().join("cache"))
+            .env(
+                "KERF_CACHE",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+            )
             .output()
             .expect("kerf runs")
     }

@@ -101,7 +101,7 @@ fn a_folder_holds_the_network_and_its_evidence() {
         data: &held,
         max_drop: 5.0,
         gain: Gain::BitOperations,
-        strategy: "guided",
+        strategy: kerf_search::StrategyName::Guided,
         budget: 25,
         seed: 1,
     };

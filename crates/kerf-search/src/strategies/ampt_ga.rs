@@ -56,22 +56,6 @@ impl Parts {
         first: true,
         score: Rating::Static,
     };
-
-    /// By the end of a strategy's name: `no-groups`, `no-filter`, `no-first`, `no-score`; `model` has the model of time
-    /// for its score.
-    pub fn by_name(part: &str) -> Option<Parts> {
-        let mut p = Parts::ALL;
-        match part {
-            "no-groups" => p.groups = false,
-            "no-filter" => p.filter = false,
-            "no-first" => p.first = false,
-            // Without a score there is nothing to filter by.
-            "no-score" => (p.score, p.filter) = (Rating::Measured, false),
-            "model" => p.score = Rating::Model,
-            _ => return None,
-        }
-        Some(p)
-    }
 }
 
 struct AmptGa<'p> {

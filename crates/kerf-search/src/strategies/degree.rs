@@ -8,13 +8,14 @@ use super::exhaustive::exhaustive;
 use crate::outcome::Outcome;
 use crate::problem::Search;
 use crate::script::{Missing, Script, ScriptProbe, Scripted};
-use crate::strategy::{Reason, Strategy, StrategyError};
+use crate::strategy::{Reason, Strategy};
+use crate::strategy_name::{StrategyError, StrategyName};
 
 /// The degrees of the only variable, if there is only one.
-fn degrees(search: &Search, name: &str) -> Result<Vec<u8>, StrategyError> {
+fn degrees(search: &Search, name: StrategyName) -> Result<Vec<u8>, StrategyError> {
     match search.problem.variables.as_slice() {
         [v] if search.problem.points.is_none() => Ok(v.allowed().collect()),
-        _ => Err(StrategyError::NotOneDegree(name.to_owned())),
+        _ => Err(StrategyError::NotOneDegree(name)),
     }
 }
 
@@ -101,19 +102,19 @@ impl Script for Line {
 
 /// All degrees from the largest down to the first within the tolerance.
 pub fn smp(search: Search<'_>) -> Result<impl Strategy + '_, StrategyError> {
-    let degrees = degrees(&search, "smp")?;
+    let degrees = degrees(&search, StrategyName::Smp)?;
     Ok(Scripted::new(search, Descent(degrees)))
 }
 
 /// Lines between what is within the tolerance and what is not.
 pub fn heu(search: Search<'_>) -> Result<impl Strategy + '_, StrategyError> {
-    let degrees = degrees(&search, "heu")?;
+    let degrees = degrees(&search, StrategyName::Heu)?;
     Ok(Scripted::new(search, Line(degrees)))
 }
 
 /// All degrees.
 pub fn omg(search: Search<'_>) -> Result<impl Strategy + '_, StrategyError> {
-    degrees(&search, "omg")?;
+    degrees(&search, StrategyName::Omg)?;
     exhaustive(search)
 }
 
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
     use crate::problem::{Level, NoModels, Problem, Variable};
     use crate::session::run;
-    use crate::strategy::by_name;
+    use crate::strategies::by_name;
 
     fn problem(tolerance: f64) -> Problem {
         let levels = (0..=64).map(|l| Level::named(format!("{l}/64")));
@@ -202,9 +203,9 @@ mod tests {
             seed: 1,
             budget: 10,
         };
-        for name in ["smp", "heu", "omg"] {
-            let refused = by_name(name, search).err();
-            assert_eq!(refused, Some(StrategyError::NotOneDegree(name.to_owned())));
+        for name in StrategyName::ONE_DEGREE {
+            let refused = name.start(search).err();
+            assert_eq!(refused, Some(StrategyError::NotOneDegree(name)));
         }
     }
 }

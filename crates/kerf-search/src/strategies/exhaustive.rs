@@ -1,7 +1,8 @@
 //! Everything, in order.
 use crate::problem::{Assignment, Problem, Search};
 use crate::script::{Missing, Script, ScriptProbe, Scripted};
-use crate::strategy::{Reason, Strategy, StrategyError};
+use crate::strategy::{Reason, Strategy};
+use crate::strategy_name::StrategyError;
 
 /// The largest space that is gone through.
 pub const LARGEST: u64 = 1 << 20;

@@ -4,7 +4,8 @@ use crate::problem::{Assignment, Metrics, Search};
 use crate::rng::Rng;
 use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategies::{LARGEST, every};
-use crate::strategy::{Reason, Strategy, StrategyError};
+use crate::strategy::{Reason, Strategy};
+use crate::strategy_name::{StrategyError, StrategyName};
 
 struct Ryoo {
     front: Vec<Assignment>,
@@ -47,7 +48,7 @@ pub fn ryoo(search: Search<'_>) -> Result<impl Strategy + '_, StrategyError> {
         .filter(|(m, _)| m.efficiency.is_finite() && m.utilisation.is_finite())
         .collect();
     if rated.is_empty() {
-        return Err(StrategyError::NoMetrics("ryoo".to_owned()));
+        return Err(StrategyError::NoMetrics(StrategyName::Ryoo));
     }
     let mut front = front(rated);
     Rng::new(search.seed).shuffle(&mut front);

@@ -7,7 +7,7 @@ use crate::problem::ProblemError;
 use crate::result::ResultError;
 use crate::store::StoreError;
 use kerf_files::LockError;
-use kerf_search::strategy::StrategyError;
+use kerf_search::StrategyError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]

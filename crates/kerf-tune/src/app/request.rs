@@ -7,6 +7,7 @@ use kerf_device::profile::DeviceProfile;
 use kerf_exec::replay::AppCriterion;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
+use kerf_search::StrategyName;
 use regex_lite::Regex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -96,7 +97,7 @@ pub struct AppRequest {
     /// Hold allocations and arrays in narrower formats too.
     pub storage: bool,
     /// Strategy.
-    pub strategy: String,
+    pub strategy: StrategyName,
     /// Evaluations, at most.
     pub budget: usize,
     /// Seed of the search.

@@ -14,7 +14,6 @@ use crate::store::{Phase, Store};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_exec::replay::WorstNumber;
-use kerf_search::strategy::by_name;
 use kerf_search::{Assignment, Outcome, Problem, Reason, Search, SearchSession};
 use std::collections::BTreeMap;
 
@@ -118,15 +117,12 @@ impl Searcher<'_, '_> {
             // It is a static score, with bytes and parts of the run time.
             published: None,
         };
-        let mut strategy = by_name(
-            &request.strategy,
-            Search {
-                problem,
-                models: &predictions,
-                seed: request.seed,
-                budget: request.budget,
-            },
-        )?;
+        let mut strategy = request.strategy.start(Search {
+            problem,
+            models: &predictions,
+            seed: request.seed,
+            budget: request.budget,
+        })?;
         let mut session = SearchSession::new(problem, strategy.as_mut(), request.budget);
         let mut late = false;
         while let Some(a) = session.wanted() {

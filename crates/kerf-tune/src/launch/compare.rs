@@ -14,8 +14,9 @@ use super::tuners::{Candidate, Contention, Factor};
 use kerf_device::occupancy::{Demand, Multiprocessor};
 use kerf_predict::sampled::BlockSample;
 use kerf_run::job::LaunchKind;
-use kerf_search::strategy::by_name;
-use kerf_search::{Level, NoModels, Outcome, Problem, Search, SearchSession, Variable};
+use kerf_search::{
+    Level, NoModels, Outcome, Problem, Search, SearchSession, StrategyName, Variable,
+};
 use kerf_workload::ConcreteLaunch;
 use serde::Serialize;
 
@@ -188,7 +189,7 @@ impl Space<'_> {
     }
 
     /// A strategy of `kerf-search` over the extents of the block, with so many runs, mean over seeds.
-    fn searched(&self, strategy: &str, runs: usize) -> Did {
+    fn searched(&self, strategy: StrategyName, runs: usize) -> Did {
         let mut values: Vec<Vec<u32>> = vec![Vec::new(); 3];
         for r in &self.whole {
             for (v, b) in values.iter_mut().zip(r.block) {
@@ -220,7 +221,7 @@ impl Space<'_> {
                 seed,
                 budget: runs,
             };
-            let Ok(mut s) = by_name(strategy, search) else {
+            let Ok(mut s) = strategy.start(search) else {
                 continue;
             };
             let mut session = SearchSession::new(&problem, s.as_mut(), runs);
@@ -311,8 +312,8 @@ pub fn compare(
             best: s.whole[best].block,
             best_s: time(&s.whole[best]),
             ryoo: s.by_runs(&ryoo),
-            evolutionary: s.searched("naive-ga", runs),
-            random: s.searched("random", runs),
+            evolutionary: s.searched(StrategyName::NaiveGa, runs),
+            random: s.searched(StrategyName::Random, runs),
             fixed: fixed.min_by(f64::total_cmp),
             launch,
         });

@@ -3,6 +3,7 @@
 use super::choice::{LaunchChoice, LaunchKnowledge};
 use super::parameters::{MacroVariant, NoVariant, Parameters};
 use super::space::{self, ChoiceError, KernelDemand, LaunchParams};
+use super::strategy::TuneStrategy;
 use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
 use crate::counts;
@@ -274,7 +275,7 @@ pub(crate) fn tunable(
         };
         let p = prepare(request, subject, w, input)?;
         let mut c = p.choice(request, w, groups)?;
-        if cuda && request.strategy == "launch" {
+        if cuda && request.strategy == TuneStrategy::Launch {
             notes.extend(super::narrow::narrow(request, &mut c));
         }
         notes.extend(super::notes(&c, &p.growing, cuda));

@@ -1,25 +1,78 @@
 //! Strategies that know of launches: the tuners' own, and Ryoo's static pruning for comparison.
 use super::choice::LaunchChoice;
 use kerf_search::script::{Missing, Script, ScriptProbe, Scripted};
-use kerf_search::strategy::{Reason, Strategy, StrategyError, by_name};
-use kerf_search::{Assignment, Search};
+use kerf_search::strategy::{Reason, Strategy};
+use kerf_search::{Assignment, Search, StrategyError, StrategyName};
+use std::fmt;
+use std::str::FromStr;
 
-/// Names of the strategies of this file.
-pub const NAMES: [&str; 2] = ["launch", "ryoo"];
+/// How a workload is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TuneStrategy {
+    /// The launch tuners leave shapes out, what is left runs.
+    Launch,
+    /// One that knows variables and levels only; Ryoo's takes the metrics of launches where there are shapes.
+    Search(StrategyName),
+}
 
-/// A strategy by its name; those of `kerf-search` too.
-pub fn named<'p>(
-    name: &str,
-    search: Search<'p>,
-    launch: Option<&'p LaunchChoice>,
-) -> Result<Box<dyn Strategy + 'p>, StrategyError> {
-    // Parameters that are compiled in are no shapes: their names say nothing to the tuners.
-    let plain = launch.is_some_and(|l| l.parameters.is_some());
-    match (name, launch.filter(|_| !plain)) {
-        ("launch", None) if plain => by_name("guided", search),
-        ("launch", Some(l)) => Ok(Box::new(Scripted::new(search, Tuners(l)))),
-        ("ryoo", Some(l)) => Ok(Box::new(Scripted::new(search, Ryoo(l)))),
-        _ => by_name(name, search),
+impl TuneStrategy {
+    /// The default.
+    pub const GUIDED: TuneStrategy = TuneStrategy::Search(StrategyName::Guided);
+
+    /// It searches launch shapes alone.
+    pub fn is_of_shapes(self) -> bool {
+        matches!(
+            self,
+            TuneStrategy::Launch | TuneStrategy::Search(StrategyName::Ryoo)
+        )
+    }
+
+    /// It searches launches and something else one after the other.
+    pub fn is_staged(self) -> bool {
+        matches!(self, TuneStrategy::Search(s) if s.is_staged())
+    }
+
+    /// It searches one degree of approximation.
+    pub fn is_one_degree(self) -> bool {
+        matches!(self, TuneStrategy::Search(s) if s.is_one_degree())
+    }
+
+    /// The strategy, at its beginning.
+    pub fn start<'p>(
+        self,
+        search: Search<'p>,
+        launch: Option<&'p LaunchChoice>,
+    ) -> Result<Box<dyn Strategy + 'p>, StrategyError> {
+        // Parameters that are compiled in are no shapes: their names say nothing to the tuners.
+        let shapes = launch.filter(|l| l.parameters.is_none());
+        match (self, shapes) {
+            (TuneStrategy::Launch, Some(l)) => Ok(Box::new(Scripted::new(search, Tuners(l)))),
+            (TuneStrategy::Launch, None) => StrategyName::Guided.start(search),
+            (TuneStrategy::Search(StrategyName::Ryoo), Some(l)) => {
+                Ok(Box::new(Scripted::new(search, Ryoo(l))))
+            }
+            (TuneStrategy::Search(name), _) => name.start(search),
+        }
+    }
+}
+
+impl fmt::Display for TuneStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            TuneStrategy::Launch => f.pad("launch"),
+            TuneStrategy::Search(name) => name.fmt(f),
+        }
+    }
+}
+
+impl FromStr for TuneStrategy {
+    type Err = StrategyError;
+
+    fn from_str(name: &str) -> Result<TuneStrategy, StrategyError> {
+        match name {
+            "launch" => Ok(TuneStrategy::Launch),
+            other => other.parse().map(TuneStrategy::Search),
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn result(
         cheapest: outcome.cheapest,
         raised: raised(tuner, &chosen.assignment, &sites),
         formats: request.formats.clone(),
-        strategy: request.strategy.clone(),
+        strategy: request.strategy.to_string(),
         seed: request.seed,
         budget: request.budget,
         ended: outcome.ended,

@@ -6,7 +6,6 @@ use crate::evaluate::{Evaluator, Input};
 use crate::event::{TuneEvent, Watch};
 use crate::group::Group;
 use crate::launch;
-use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::made::MadeScope;
 use crate::models::{self, Predictions};
@@ -273,7 +272,7 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
         "program": space.subject.digest(),
         "sizes": space.subject.workload.sizes,
         "criteria": space.acceptance.criteria,
-        "strategy": request.strategy,
+        "strategy": request.strategy.to_string(),
         "formats": request.formats,
         "grouping": request.grouping,
         "storage": request.storage,
@@ -336,7 +335,8 @@ pub(super) fn check_strategy(
         seed: request.seed,
         budget: request.budget,
     };
-    named(&request.strategy, search, space.tunable.launch.as_ref())?;
+    let launch = space.tunable.launch.as_ref();
+    request.strategy.start(search, launch)?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use crate::counts;
 use crate::event::{TuneEvent, Watch};
 use crate::full_size::{self, FullCounts};
 use crate::launch;
+use crate::launch::strategy::TuneStrategy;
 use crate::models::{self, PredictedTimes};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::request::TuneRequest;
@@ -137,7 +138,8 @@ impl<'s> SearchModels<'s> {
             note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
         }
         // Where nothing is measured, times are the predictions, and one model makes them.
-        let measures = request.job.device == Device::Cuda && request.strategy == "guided";
+        let measures =
+            request.job.device == Device::Cuda && request.strategy == TuneStrategy::GUIDED;
         let assembler = readable_code(request, tunable).filter(|_| measures);
         let code = models::code_model(
             subject,

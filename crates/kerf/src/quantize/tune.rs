@@ -16,6 +16,7 @@ use kerf_quant::decision::Decision;
 use kerf_quant::interval::{ConfidenceInterval, of_part};
 use kerf_quant::size::{Size, size};
 use kerf_quant::train::evaluate;
+use kerf_search::StrategyName;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub struct TuneArgs {
     gain: String,
     /// Strategy, as for kernels: guided, random, delta-debug, ...
     #[arg(long, default_value = "guided")]
-    strategy: String,
+    strategy: StrategyName,
     /// Evaluations at most.
     #[arg(long, default_value_t = 60, allow_negative_numbers = true, value_parser = crate::parse_count)]
     budget: usize,
@@ -216,7 +217,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
             "size" => Gain::Bytes,
             _ => Gain::BitOperations,
         },
-        strategy: &a.strategy,
+        strategy: a.strategy,
         budget: a.budget,
         seed: 1,
     };

@@ -1,12 +1,11 @@
 //! `kerf search compare`: strategies side by side on recorded spaces.
-use super::{load, refused};
+use super::{for_any_space, load, refused};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::table::Table;
 use kerf_search::compare::{ComparedCase, compare, geometric_mean};
-use kerf_search::strategy::StrategyError;
-use kerf_search::{Models, NAMES};
+use kerf_search::{Models, StrategyName};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -46,12 +45,9 @@ pub struct CompareArgs {
 pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let mut strategies = Vec::new();
     for (i, name) in a.strategy.iter().enumerate() {
-        let name = name.replace('_', "-");
-        if !NAMES.contains(&name.as_str()) {
-            return Err(refused(StrategyError::Unknown(name)));
-        }
+        let name = for_any_space(name)?;
         // Random has no end of its own; it gets what the first has.
-        let budget = match i == 0 || name == "random" {
+        let budget = match i == 0 || name == StrategyName::Random {
             true => a.budget,
             false => a.others,
         };
@@ -65,7 +61,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         let space = load(f)?;
         let low = space.problem.all_low();
         if Models::static_score(&space, &low).is_none()
-            && strategies.iter().any(|s| s.0 == "ampt-ga")
+            && strategies.iter().any(|s| s.0 == StrategyName::AmptGa)
         {
             note(&format!(
                 "{}: no static score, so ampt-ga goes by predicted times; `kerf search score` adds it",
@@ -102,7 +98,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
 }
 
 /// Parts of the optimum's speed-up after few executions.
-fn cuts(all: &[ComparedCase], strategy: &str) -> String {
+fn cuts(all: &[ComparedCase], strategy: StrategyName) -> String {
     let scores = || all.iter().filter_map(|c| Some((c, c.score(strategy)?)));
     let most = scores().map(|(_, s)| s.cut.len()).max().unwrap_or(0);
     let part = |i: usize| {
@@ -114,7 +110,7 @@ fn cuts(all: &[ComparedCase], strategy: &str) -> String {
 }
 
 /// What a table has of a case and a strategy.
-type Cell = fn(&ComparedCase, &str) -> String;
+type Cell = fn(&ComparedCase, StrategyName) -> String;
 
 /// The tables: title and cells.
 const TABLES: [(&str, Cell); 4] = [
@@ -141,10 +137,10 @@ const TABLES: [(&str, Cell); 4] = [
 ];
 
 /// One line a case, one column a strategy.
-fn by_case(all: &[ComparedCase], names: &[&str], cell: Cell, style: Style) -> String {
+fn by_case(all: &[ComparedCase], names: &[StrategyName], cell: Cell, style: Style) -> String {
     let mut head = vec!["space".to_owned(), "quantile".into(), "tolerance".into()];
     head.push("optimum".into());
-    head.extend(names.iter().map(|n| (*n).to_owned()));
+    head.extend(names.iter().map(|n| n.to_string()));
     let mut t = Table::new(1, head);
     for c in all {
         let mut row = vec![
@@ -153,14 +149,14 @@ fn by_case(all: &[ComparedCase], names: &[&str], cell: Cell, style: Style) -> St
             format!("{:.2e}", c.tolerance),
             format!("{:.3}", c.optimum),
         ];
-        row.extend(names.iter().map(|n| cell(c, n)));
+        row.extend(names.iter().map(|n| cell(c, *n)));
         t.row(row);
     }
     t.render(style)
 }
 
 /// One line a strategy.
-fn over_all(all: &[ComparedCase], names: &[&str], style: Style) -> String {
+fn over_all(all: &[ComparedCase], names: &[StrategyName], style: Style) -> String {
     let mut t = Table::new(
         1,
         [
@@ -175,33 +171,33 @@ fn over_all(all: &[ComparedCase], names: &[&str], style: Style) -> String {
         ],
     );
     for n in names {
-        let scores = || all.iter().filter_map(|c| Some((c, c.score(n)?)));
+        let scores = || all.iter().filter_map(|c| Some((c, c.score(*n)?)));
         let part = |f: f64| format!("{:.1} %", 100.0 * f);
         let good = scores()
             .filter(|(c, s)| s.worst >= 0.97 * c.optimum)
             .count();
         let least = scores().map(|(c, s)| s.worst / c.optimum);
         t.row([
-            (*n).to_owned(),
+            n.to_string(),
             part(geometric_mean(scores().map(|(c, s)| s.speedup / c.optimum))),
             part(least.fold(f64::INFINITY, f64::min)),
             format!("{good} of {}", all.len()),
             format!("{:.1}", geometric_mean(scores().map(|(_, s)| s.executions))),
             scores().map(|(_, s)| s.most).max().unwrap_or(0).to_string(),
             format!("{:.1}", geometric_mean(scores().map(|(_, s)| s.reach))),
-            cuts(all, n),
+            cuts(all, *n),
         ]);
     }
     t.render(style)
 }
 
 /// Where the first strategy finds less than another.
-fn lost(all: &[ComparedCase], first: &str, others: &[&str]) -> String {
+fn lost(all: &[ComparedCase], first: StrategyName, others: &[StrategyName]) -> String {
     let mut out = String::new();
     let mut lost = 0;
     for c in all {
         for n in others {
-            let (Some(a), Some(b)) = (c.score(first), c.score(n)) else {
+            let (Some(a), Some(b)) = (c.score(first), c.score(*n)) else {
                 continue;
             };
             if b.speedup > a.speedup * (1.0 + EQUAL) {
@@ -229,9 +225,9 @@ fn lost(all: &[ComparedCase], first: &str, others: &[&str]) -> String {
     out
 }
 
-fn human(all: &[ComparedCase], strategies: &[(String, usize)], style: Style) -> String {
+fn human(all: &[ComparedCase], strategies: &[(StrategyName, usize)], style: Style) -> String {
     let mut out = String::new();
-    let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
+    let names: Vec<StrategyName> = strategies.iter().map(|s| s.0).collect();
     for (title, cell) in TABLES {
         let _ = writeln!(out, "{}", style.bold(title));
         let _ = writeln!(out, "{}", by_case(all, &names, cell, style));
@@ -239,7 +235,7 @@ fn human(all: &[ComparedCase], strategies: &[(String, usize)], style: Style) -> 
     let _ = writeln!(out, "{}", style.bold("Over all cases"));
     let _ = writeln!(out, "{}", over_all(all, &names, style));
     if let Some((first, others)) = names.split_first() {
-        out += &lost(all, first, others);
+        out += &lost(all, *first, others);
     }
     out
 }

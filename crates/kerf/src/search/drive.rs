@@ -1,10 +1,8 @@
 //! `kerf search drive`: a strategy asked by another program, which measures; lines of JSON both ways.
-use super::{NAMES, refused};
+use super::{for_any_space, refused};
 use crate::fail::Failure;
 use crate::output::say;
-use kerf_search::{
-    Level, NoModels, Outcome, Problem, Search, SearchSession, StrategyError, Variable, by_name,
-};
+use kerf_search::{Level, NoModels, Outcome, Problem, Search, SearchSession, Variable};
 use serde::Deserialize;
 use std::io::BufRead;
 
@@ -118,11 +116,8 @@ pub fn run(_: &DriveArgs) -> Result<i32, Failure> {
         seed: task.seed,
         budget: task.budget,
     };
-    let known = task.strategy.replace('_', "-");
-    if !NAMES.contains(&known.as_str()) {
-        return Err(refused(StrategyError::Unknown(task.strategy)));
-    }
-    let mut strategy = by_name(&known, search).map_err(refused)?;
+    let strategy = for_any_space(&task.strategy)?;
+    let mut strategy = strategy.start(search).map_err(refused)?;
     let mut session = SearchSession::new(&problem, &mut *strategy, task.budget);
     loop {
         let open = session.open(task.at_once.max(1));

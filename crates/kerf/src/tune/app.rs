@@ -6,7 +6,7 @@ use crate::progress;
 use crate::{DeviceArg, device};
 use kerf_ir::kernels::shortened;
 use kerf_num::Metric;
-use kerf_search::NAMES;
+use kerf_search::StrategyName;
 use kerf_tune::app::values::{ValueSource, format_named};
 use kerf_tune::app::{self, AppEvent, AppRequest, AppResult, TimeBy};
 use regex_lite::Regex;
@@ -221,6 +221,11 @@ fn request(
     metric: Metric,
 ) -> Result<AppRequest, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
+    let strategy = a
+        .strategy
+        .as_deref()
+        .map_or(Ok(StrategyName::Guided), str::parse);
+    let strategy = strategy.map_err(|e| super::refused(e.into()))?;
     let time = match (&a.time_pattern, a.time) {
         (Some(p), _) => TimeBy::Pattern(pattern("--time-pattern", p)?),
         (None, Some(AppTime::Kernels)) => TimeBy::Kernels,
@@ -249,7 +254,7 @@ fn request(
         formats: a.formats,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
-        strategy: a.strategy.as_deref().unwrap_or(NAMES[0]).replace('_', "-"),
+        strategy,
         budget: a.budget,
         seed: a.seed,
         estimate: super::estimate::by(&profile),

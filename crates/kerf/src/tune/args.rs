@@ -3,11 +3,9 @@ use crate::parse::{ArgumentError, parse_if};
 use crate::{DeviceArg, parse_arch, parse_count, parse_gib, parse_limit, parse_seed, parse_size};
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
-use kerf_search::NAMES;
-use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES};
 use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::formats::{LOWER, NARROW};
-use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
+use kerf_tune::launch::strategy::TuneStrategy;
 use kerf_tune::launch::tuners::Factor;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
@@ -221,14 +219,16 @@ pub struct Args {
 impl Args {
     /// What is tuned, and to which formats, where the command line does not say: all that the strategy can search.
     pub(super) fn complete(&mut self) {
-        let strategy = self.strategy.as_deref().unwrap_or(NAMES[0]);
-        let guided = strategy == NAMES[0];
+        // What nobody knows is refused later, with the names that there are.
+        let named = self.strategy.as_deref().map(str::parse::<TuneStrategy>);
+        let strategy = named.map_or(Some(TuneStrategy::GUIDED), Result::ok);
+        let guided = strategy == Some(TuneStrategy::GUIDED);
         if self.what.is_empty() {
             self.by_default = true;
             self.what = match strategy {
-                s if DEGREE_NAMES.contains(&s) => vec![What::Approx],
-                s if LAUNCH_NAMES.contains(&s) => vec![What::Launch],
-                s if STAGED_NAMES.contains(&s) => vec![What::Precision, What::Launch],
+                Some(s) if s.is_one_degree() => vec![What::Approx],
+                Some(s) if s.is_of_shapes() => vec![What::Launch],
+                Some(s) if s.is_staged() => vec![What::Precision, What::Launch],
                 _ if guided && self.app.is_none() => {
                     // Other expressions gained nothing that variants of math calls did not on the examples.
                     let all = [
