@@ -322,7 +322,16 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
         Cuda => format!("__builtin_expect(!({inside}), 0)"),
         C => format!("!({inside})"),
     };
-    let _ = writeln!(text, "    if ({outside}) return {library}(x);");
+    // On a GPU the code is computed for every argument, as in plans: compilers unroll and interleave what has no exit in its
+    // middle. A table has no entry for arguments outside.
+    let is_variable = !matches!(
+        code.steps[code.result],
+        CodeStep::Constant(_) | CodeStep::Argument
+    );
+    let library_last = language == Cuda && code.tables.is_empty() && is_variable;
+    if !library_last {
+        let _ = writeln!(text, "    if ({outside}) return {library}(x);");
+    }
     for (i, step) in code.steps.iter().enumerate() {
         if matches!(step, CodeStep::Constant(_) | CodeStep::Argument) {
             continue;
@@ -336,6 +345,10 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
         };
         let _ = writeln!(text, "    {declared}{} = {expression};", naming.names[i]);
     }
-    let _ = writeln!(text, "    return {};\n}}", value_name(code.result));
+    let result = value_name(code.result);
+    if library_last {
+        let _ = writeln!(text, "    if ({outside}) {result} = {library}(x);");
+    }
+    let _ = writeln!(text, "    return {result};\n}}");
     text
 }

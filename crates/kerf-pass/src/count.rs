@@ -24,6 +24,7 @@ pub use lanes::{Noted, Spread, Together, WARPS};
 pub use record::{BlockCount, CountTally, LaunchCounts, LocalError, SiteRecord};
 
 use crate::engine::places::Places;
+use crate::math;
 use kerf_ir::address::slope::Strides;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::sites::{Site, sites};
@@ -98,6 +99,19 @@ pub struct CountTable {
     pub sampled: SampledAccesses,
     /// How often warps run blocks, as far as it is noted.
     pub noted: Noted,
+    /// Functions made for ranges of arguments.
+    pub made: Vec<MadeBlocks>,
+}
+
+/// The blocks of a function made for a range that tell how many arguments it had, and how many were outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MadeBlocks {
+    /// Which of the plan's functions.
+    pub number: usize,
+    /// The block that every call runs.
+    pub entry: usize,
+    /// The block with the library's function.
+    pub library: usize,
 }
 
 impl CountTable {
@@ -148,6 +162,26 @@ pub fn numbers(f: Value) -> BTreeMap<Block, usize> {
     }
     let numbered = places.blocks.iter().zip(of);
     numbered.filter_map(|(b, n)| Some((*b, n?))).collect()
+}
+
+/// The blocks of functions made for ranges.
+fn made_blocks(m: &Module, numbers: &BTreeMap<Block, usize>) -> Vec<MadeBlocks> {
+    let of = |f: Value| {
+        let calls_library = |i: &Value| {
+            let name = i.callee_name();
+            name.is_some_and(|n| n.starts_with("__nv_"))
+        };
+        let blocks = f.blocks();
+        let library = blocks
+            .iter()
+            .find(|b| b.instructions().iter().any(calls_library))?;
+        Some(MadeBlocks {
+            number: math::made_number(f)?,
+            entry: numbers[blocks.first()?],
+            library: numbers[library],
+        })
+    };
+    defined(m).into_iter().filter_map(of).collect()
 }
 
 /// Looks at what instructions load and store.
@@ -208,6 +242,7 @@ pub fn describe(m: &Module, detail: Detail) -> CountTable {
             detail,
         ),
         noted: Noted::in_functions(&defined(m), &blocks),
+        made: made_blocks(m, &blocks),
     };
     for info in kernels(m) {
         let Some(f) = m.function(&info.symbol) else {

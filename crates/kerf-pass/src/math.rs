@@ -18,7 +18,7 @@ use kerf_num::Format;
 use std::collections::BTreeMap;
 
 pub use made::{check as check_made, library_function};
-pub(crate) use made::{expand as expand_made, mark as mark_made};
+pub(crate) use made::{expand as expand_made, made_number, mark as mark_made};
 pub use refusal::MathRefusal;
 pub use variant::{MathVariant, ParseMathVariantError};
 

@@ -43,14 +43,45 @@ impl From<Clash> for BlockError {
     }
 }
 
+/// Registers of a multiprocessor, and threads that reside on one at most: of every NVIDIA GPU since compute capability 3.7, but for
+/// fewer threads on some.
+const REGISTERS: u32 = 65_536;
+const RESIDENT_THREADS: u32 = 2048;
+
+/// What is said at a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelBound {
+    /// Threads of a block, by dimension.
+    pub block: [u32; 3],
+    /// Blocks that reside on a multiprocessor at least.
+    pub resident_blocks: Option<u32>,
+}
+
+impl KernelBound {
+    /// For blocks of a shape, and for threads of so many registers at most: a compiler that has to let enough blocks reside keeps
+    /// within them.
+    pub fn new(block: [u32; 3], registers: Option<u32>) -> KernelBound {
+        let threads = block.iter().product::<u32>().next_multiple_of(32);
+        let resident = |r: u32| {
+            let by_registers = REGISTERS / (threads * r.next_multiple_of(8));
+            by_registers.min(RESIDENT_THREADS / threads)
+        };
+        KernelBound {
+            block,
+            resident_blocks: registers.map(resident).filter(|n| *n > 0),
+        }
+    }
+}
+
 /// Puts the bound of a kernel's blocks at its name. Gives why not, where it does not.
 pub fn bound(
     model: &DeclarationModel,
     kernel: &AstNode,
-    block: [u32; 3],
+    bound: &KernelBound,
     cl: bool,
     edits: &mut Edits,
 ) -> Result<(), BlockError> {
+    let block = bound.block;
     let name = kernel.loc.filter(|l| l.via == Via::Text);
     let name = name.ok_or(BlockError::NameInMacro)?;
     let source = model
@@ -66,7 +97,10 @@ pub fn bound(
             let [x, y, z] = block;
             format!("__attribute__((reqd_work_group_size({x}, {y}, {z}))) ")
         }
-        false => format!("__launch_bounds__({threads}) "),
+        false => match bound.resident_blocks {
+            Some(n) => format!("__launch_bounds__({threads}, {n}) "),
+            None => format!("__launch_bounds__({threads}) "),
+        },
     };
     let Some(at) = head.find("__launch_bounds__").filter(|_| !cl) else {
         return Ok(edits.before(name.file, name.offset, 0, &text)?);
@@ -79,8 +113,19 @@ pub fn bound(
         .word(number)
         .parse()
         .map_err(|_| BlockError::BoundNoNumber)?;
-    if old < threads {
-        edits.replace(number.in_file(name.file), &threads.to_string())?;
+    // Blocks that reside are counted for the bound that stays.
+    let kept = old.max(threads);
+    let own_residents = head[at + open..]
+        .split(')')
+        .next()
+        .is_some_and(|b| b.contains(','));
+    let residents = bound.resident_blocks.map(|n| n * threads / kept);
+    let text = match residents.filter(|n| *n > 0 && !own_residents) {
+        Some(n) => format!("{kept}, {n}"),
+        None => kept.to_string(),
+    };
+    if text != old.to_string() {
+        edits.replace(number.in_file(name.file), &text)?;
     }
     Ok(())
 }
@@ -364,4 +409,26 @@ fn resize_grid(blocks: &AstNode, old: u32, new: u32, edits: &mut Edits) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KernelBound;
+
+    fn resident(block: [u32; 3], registers: u32) -> Option<u32> {
+        KernelBound::new(block, Some(registers)).resident_blocks
+    }
+
+    #[test]
+    fn blocks_that_reside_bound_the_registers_of_a_thread() {
+        assert_eq!(resident([256, 1, 1], 64), Some(4));
+        assert_eq!(resident([1024, 1, 1], 32), Some(2));
+        // Registers are given out by eights, to whole warps.
+        assert_eq!(resident([90, 1, 1], 100), Some(6));
+        // No more threads reside, however few registers they have.
+        assert_eq!(resident([16, 8, 1], 16), Some(16));
+        // One block leaves each of its threads 64.
+        assert_eq!(resident([1024, 1, 1], 128), None);
+        assert_eq!(KernelBound::new([32, 1, 1], None).resident_blocks, None);
+    }
 }

@@ -28,8 +28,10 @@ use kerf_predict::cost::CostModel;
 use kerf_run::job::{Device, Job};
 use kerf_run::run::WorkloadSession;
 use kerf_run::storage;
+use kerf_tune::coded::Assembler;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::evidence;
+use kerf_tune::full_size;
 use kerf_tune::result::{self, SearchVerdict, TuneResult};
 use kerf_tune::setting::Setting;
 use kerf_tune::subject::Subject;
@@ -70,6 +72,8 @@ pub struct PatchRequest {
     pub limit: Duration,
     /// Device that times are predicted for.
     pub profile: Option<DeviceProfile>,
+    /// With it, times are predicted from machine code.
+    pub assembler: Option<Assembler>,
     /// Which plan.
     pub which: Which,
     /// Tries, at most.
@@ -432,18 +436,21 @@ pub fn patch(r: &PatchRequest, mut tell: impl FnMut(&str)) -> Result<PatchOutcom
     let model = r.profile.as_ref().and_then(|p| CostModel::new(p).ok());
     let mut trials = PatchTrials {
         result: &result,
-        job,
         program: r.program.clone(),
         limit: r.limit,
         model: model.as_ref(),
+        assembler: r.assembler.as_ref(),
+        // Sizes of a GPU where they can be counted; else those that ran.
+        full: full_size::gpu_sizes(&job, &subject).ok().flatten(),
+        job,
         main: parsed.main.clone(),
         own_flags: subject.workload.flags_at(&BTreeMap::new()),
         flags: parsed.flags.clone(),
-        own_s: None,
+        own: None,
         inputs: r.inputs,
     };
     if r.job.device == Device::Cpu {
-        trials.own_s = trials.seconds(None, &BTreeMap::new());
+        trials.own = trials.seconds(None, &BTreeMap::new());
     }
     let mut search = Search {
         context: &context,

@@ -9,8 +9,10 @@ use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_predict::cost::CostModel;
 use kerf_run::job::{Device, Job, JobError, JobReport, Patched};
+use kerf_tune::coded::Assembler;
 use kerf_tune::criteria::OutputError;
 use kerf_tune::evaluate::{EvaluationRequest, Evaluator, Sampling, Timing, WorkerProgram};
+use kerf_tune::full_size::GpuSizes;
 use kerf_tune::result::TuneResult;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +67,23 @@ impl PatchTrial {
     }
 }
 
+/// Seconds of a program on a device, predicted.
+#[derive(Debug, Clone, Copy)]
+pub struct PredictedSeconds {
+    /// From machine code, where there is an assembler and its code can be read.
+    coded: Option<f64>,
+    /// From the prepared program.
+    counted: Option<f64>,
+}
+
+impl PredictedSeconds {
+    /// Over those of another program, both by the better way that both have.
+    fn over(&self, own: &PredictedSeconds) -> Option<f64> {
+        let ratio = |x: Option<f64>, own: Option<f64>| Some(x? / own.filter(|s| *s > 0.0)?);
+        ratio(self.coded, own.coded).or_else(|| ratio(self.counted, own.counted))
+    }
+}
+
 /// What all tries have in common.
 pub struct PatchTrials<'b> {
     /// The result that is carried into source.
@@ -77,14 +96,18 @@ pub struct PatchTrials<'b> {
     pub limit: Duration,
     /// The device that times are predicted for.
     pub model: Option<&'b CostModel>,
+    /// With it, they are predicted from machine code.
+    pub assembler: Option<&'b Assembler>,
+    /// Sizes that times are predicted at, where they are not the job's.
+    pub full: Option<GpuSizes>,
     /// The workload's source, whole path.
     pub main: PathBuf,
     /// Compiler flags.
     pub flags: Vec<String>,
     /// Those of the program as it is.
     pub own_flags: Vec<String>,
-    /// Predicted seconds of the program as it is.
-    pub own_s: Option<f64>,
+    /// Of the program as it is.
+    pub own: Option<PredictedSeconds>,
     /// Other inputs that a source has to hold on.
     pub inputs: usize,
 }
@@ -141,13 +164,14 @@ impl PatchTrials<'_> {
         answer
     }
 
-    /// Seconds on the device, predicted from a counting run.
+    /// Seconds on the device, predicted from a counting run: in some blocks at the sizes of a GPU, where the workload has some.
     pub fn seconds(
         &self,
         patched: Option<&Patched>,
         launch: &BTreeMap<String, i64>,
-    ) -> Option<f64> {
+    ) -> Option<PredictedSeconds> {
         let model = self.model?;
+        let full = self.full.as_ref();
         let job = Job {
             plan: Plan {
                 launch: launch.clone(),
@@ -155,6 +179,8 @@ impl PatchTrials<'_> {
             },
             count: Some(Detail::Blocks),
             count_only: true,
+            count_sampled: full.is_some(),
+            overrides: full.map_or_else(|| self.job.overrides.clone(), |f| f.overrides.clone()),
             reference: false,
             baseline: false,
             patched: patched.cloned(),
@@ -169,7 +195,11 @@ impl PatchTrials<'_> {
             .ok()?
             .module()
             .ok()?;
-        kerf_tune::counts::program_seconds(model, &m, &counts).ok()
+        let by_code = |a: &Assembler| a.program_seconds(model, &m, &counts);
+        Some(PredictedSeconds {
+            coded: self.assembler.and_then(by_code),
+            counted: kerf_tune::counts::program_seconds(model, &m, &counts).ok(),
+        })
     }
 
     /// A patched program on inputs that neither the search nor its validation had. Seeds that give the bytes of the
@@ -282,8 +312,8 @@ impl PatchTrials<'_> {
             t.elsewhere = Some(self.elsewhere(&evaluator, &request, digest.as_ref()));
         }
         if t.time.is_none() && t.is_within(self.result.criteria.tolerance) {
-            let own = self.own_s.filter(|s| *s > 0.0);
-            t.time = own.and_then(|own| Some(self.seconds(Some(&patched), launch)? / own));
+            let times = self.own.zip(self.seconds(Some(&patched), launch));
+            t.time = times.and_then(|(own, patched)| patched.over(&own));
         }
         Ok(t)
     }

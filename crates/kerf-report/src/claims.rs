@@ -284,7 +284,13 @@ pub fn made(r: &TuneResult) -> Vec<String> {
             out.push(text);
         }
     }
+    out.extend(r.validation.iter().flat_map(made_uses));
     out
+}
+
+/// How often arguments were outside of the ranges of made functions, one line each.
+pub fn made_uses(v: &Validation) -> Vec<String> {
+    v.made.iter().map(|u| u.to_string()).collect()
 }
 
 /// How the times of evaluations came about. A result without a plan has no measurement of one; then what was nearest to

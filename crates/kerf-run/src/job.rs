@@ -29,7 +29,7 @@ mod workshop;
 pub use candidate::{
     CandidateBench, CandidateFinding, CandidateJob, CandidateReport, Defect, LeftOut, OutputErrors,
 };
-pub use count::{KernelCounts, NotCounted, ProgramCounts, SiteCounts, Traffic};
+pub use count::{KernelCounts, MadeArguments, NotCounted, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
 pub use execute::{counting_ptx, execute, execute_with};
 pub use finished::finish_with_tools;

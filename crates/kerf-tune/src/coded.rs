@@ -4,12 +4,14 @@
 //! search asks for, until they are as many. A search has them beside those of [`crate::counted`], which are wrong of other
 //! things: what compilers make of a plan (how far a loop is unrolled, which conversions stay, how operations overlap) is no part of
 //! those.
+use crate::counted::work;
 use crate::prediction::TimePredictor;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::{self, Compiler, CostError, ProgramWork, ptxas};
+use kerf_run::job::ProgramCounts;
 use kerf_search::{Answers, Assignment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +53,22 @@ impl Assembler {
             whole.kernels.insert(name.to_owned(), plan.clone());
         }
         subject.compiled_seconds(&whole, &with).ok()
+    }
+
+    /// Seconds of one run of a program on a model's device, from its machine code and its counts. `prepared` is its module
+    /// as it was counted.
+    pub fn program_seconds(
+        &self,
+        model: &cost::CostModel,
+        prepared: &Module,
+        counts: &ProgramCounts,
+    ) -> Option<f64> {
+        let work = work(counts);
+        let each = counts.kernels.iter().map(|k| {
+            let kernel = model.kernel(prepared, &work, &k.symbol).ok()?;
+            self.seconds(&kernel, &k.symbol, &KernelPlan::default())
+        });
+        each.sum()
     }
 }
 

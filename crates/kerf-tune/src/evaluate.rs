@@ -6,7 +6,10 @@ use kerf_exec::worker::{WorkerError, WorkerProcess};
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
-use kerf_run::job::{Device, Energy, Job, JobError, JobReport, JobSeconds, NoReport, Times};
+use kerf_pass::count::Detail;
+use kerf_run::job::{
+    Device, Energy, Job, JobError, JobReport, JobSeconds, MadeArguments, NoReport, Times,
+};
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -398,6 +401,29 @@ impl Evaluator {
         let report = self.in_worker(0, &job)?;
         let all = report.outputs.into_iter();
         Ok(all.map(|o| (o.name, o.scatter)).collect())
+    }
+
+    /// How many arguments of the plan's functions were outside of the ranges that they were made for.
+    pub fn made_arguments(
+        &self,
+        plan: &Plan,
+        input: Input,
+    ) -> Result<Vec<MadeArguments>, JobError> {
+        let job = Job {
+            plan: plan.clone(),
+            seed: Some(input.seed),
+            perturb: input.perturb,
+            count: Some(Detail::Blocks),
+            reference: false,
+            baseline: false,
+            warmup: 0,
+            repeats: 1,
+            sample_s: 0.0,
+            energy_s: 0.0,
+            ..self.job.clone()
+        };
+        let report = self.in_worker(0, &job)?;
+        Ok(report.counts.map_or_else(Vec::new, |c| c.made))
     }
 
     fn start(&self, slot: usize) -> Result<Held, WorkerError> {

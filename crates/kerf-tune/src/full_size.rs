@@ -13,7 +13,7 @@ use crate::subject::{Subject, SubjectError};
 use crate::tunable::Tunable;
 use kerf_exec::cpu::available_memory;
 use kerf_pass::count::Detail;
-use kerf_run::job::{JobError, ProgramCounts};
+use kerf_run::job::{Job, JobError, ProgramCounts};
 use kerf_run::memory::{arena_bytes, words};
 use kerf_search::Assignment;
 use kerf_workload::{Mistakes, Workload};
@@ -37,7 +37,29 @@ pub fn count(
     subject: &Subject,
     input: &Input,
 ) -> Result<Option<FullCounts>, FullCountError> {
-    let job = &request.job;
+    let Some(sizes) = gpu_sizes(&request.job, subject)? else {
+        return Ok(None);
+    };
+    let counting = Counting::new(request, subject, input).sampled_at(sizes.overrides.clone());
+    let counts = counting.at_launch(&BTreeMap::new(), Detail::Blocks)?;
+    Ok(Some(FullCounts {
+        counts,
+        overrides: sizes.overrides,
+        words: format!("in some blocks at {}", sizes.words),
+    }))
+}
+
+/// Sizes that a workload file has for a GPU.
+pub struct GpuSizes {
+    /// As overrides of the file.
+    pub overrides: Vec<(String, i64)>,
+    /// In words.
+    pub words: String,
+}
+
+/// The sizes that a workload file has for a GPU, where they are others than a job's and some blocks can be counted there. Else the
+/// reason why not.
+pub fn gpu_sizes(job: &Job, subject: &Subject) -> Result<Option<GpuSizes>, FullCountError> {
     let overrides = Workload::gpu_overrides(&job.workload, &job.overrides)?;
     if overrides == job.overrides {
         return Ok(None);
@@ -51,15 +73,12 @@ pub fn count(
         let (need, free) = (words(need), words(free));
         return Err(FullCountError::Memory { need, free });
     }
-    let counting = Counting::new(request, subject, input).sampled_at(overrides.clone());
-    let counts = counting.at_launch(&BTreeMap::new(), Detail::Blocks)?;
     let sizes = &full.workload.sizes_by_device;
     let one = |n: &String| Some(format!("{n}={}", full.workload.size(n)?));
     let at: Vec<String> = sizes.iter().filter_map(one).collect();
-    Ok(Some(FullCounts {
-        counts,
+    Ok(Some(GpuSizes {
         overrides,
-        words: format!("in some blocks at {}", at.join(", ")),
+        words: at.join(", "),
     }))
 }
 

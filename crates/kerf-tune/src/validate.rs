@@ -5,6 +5,7 @@ use crate::store::{Phase, Store, StoreError};
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// How a plan is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,39 @@ pub struct Validation {
     pub remark: Option<String>,
     /// Inputs used, and skipped before them: the next ones are new.
     pub used: usize,
+    /// Arguments of functions made for ranges, where the plan has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeUse>,
+}
+
+/// Inputs on which arguments of made functions are counted: a run with counters for each.
+const COUNTED_INPUTS: usize = 4;
+
+/// How often a function made for a range had arguments outside of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MadeUse {
+    /// The function, in words.
+    pub function: String,
+    /// Inputs on which arguments were counted.
+    pub inputs: usize,
+    /// Arguments.
+    pub calls: u64,
+    /// Those outside of the range: they took the library's function.
+    pub outside: u64,
+}
+
+impl fmt::Display for MadeUse {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} of {} arguments outside, on {} other input{}",
+            self.function,
+            self.outside,
+            self.calls,
+            self.inputs,
+            if self.inputs == 1 { "" } else { "s" }
+        )
+    }
 }
 
 impl Validation {
@@ -70,6 +104,7 @@ impl Validation {
             pass_probability: 0.0,
             remark: None,
             used: t.skip,
+            made: Vec::new(),
         }
     }
     /// What exceeded the tolerance on inputs that do not count.
@@ -173,6 +208,35 @@ impl Validator<'_> {
         Ok(known.into_iter().flatten().collect())
     }
 
+    /// Arguments of the plan's made functions on some inputs. An input that cannot be counted is left out.
+    fn made_uses(&self, plan: &Plan, inputs: &[Input]) -> Vec<MadeUse> {
+        let functions = plan.functions();
+        let unused = |f: &&kerf_num::made::MadeFunction| MadeUse {
+            function: f.to_string(),
+            inputs: 0,
+            calls: 0,
+            outside: 0,
+        };
+        let mut uses: Vec<MadeUse> = functions.iter().map(unused).collect();
+        if uses.is_empty() {
+            return uses;
+        }
+        for i in inputs.iter().take(COUNTED_INPUTS) {
+            let Ok(counted) = self.evaluator.made_arguments(plan, *i) else {
+                continue;
+            };
+            for a in counted {
+                if let Some(u) = uses.get_mut(a.number) {
+                    u.inputs += 1;
+                    u.calls += a.calls;
+                    u.outside += a.outside;
+                }
+            }
+        }
+        uses.retain(|u| u.inputs > 0);
+        uses
+    }
+
     /// Tries a plan, until it fails where the program does not, or to the end with `all`. `tell` hears of
     /// every input.
     pub fn run(
@@ -238,6 +302,7 @@ impl Validator<'_> {
         let tolerance = self.evaluator.criteria.tolerance;
         let (mut seeds, mut moves) = (true, true);
         let mut tried = 0;
+        let mut ran: Vec<Input> = Vec::new();
         while tried < t.inputs && (seeds || moves) {
             let mut next = Vec::new();
             while next.len() < self.evaluator.parallel().min(t.inputs - tried) {
@@ -259,6 +324,7 @@ impl Validator<'_> {
                     continue;
                 }
                 tried += 1;
+                ran.push(i);
                 tell(tried, &e);
                 match i.perturb {
                     Some(_) => v.perturbed += 1,
@@ -298,6 +364,9 @@ impl Validator<'_> {
             (false, false) => Some("the inputs cannot be varied".into()),
         };
         v.pass_probability = lower_bound(v.passed as u64, v.counted() as u64, t.confidence);
+        if v.holds() {
+            v.made = self.made_uses(plan, &ran);
+        }
         Ok(v)
     }
 }

@@ -195,6 +195,7 @@ fn a_format_that_overflows_is_forbidden_for_its_group_alone() {
         copied_bytes: 0,
         device: kerf_run::job::Device::Cpu,
         needs_cpu: Vec::new(),
+        made: Vec::new(),
     };
     let r = Ranges::new(&s, &t, &counts);
     assert_eq!(r.veto(0, 1), None);

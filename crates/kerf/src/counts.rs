@@ -116,5 +116,12 @@ pub fn human(c: &ProgramCounts, style: Style) -> String {
     for k in &c.kernels {
         kernel(&mut o, k, style);
     }
+    for m in &c.made {
+        let _ = writeln!(
+            o,
+            "  made function {} of the plan: {} of {} arguments outside of its range",
+            m.number, m.outside, m.calls
+        );
+    }
     o
 }

@@ -46,6 +46,9 @@ pub struct Args {
         allow_negative_numbers = true
     )]
     inputs: usize,
+    /// Predict times from the program alone, as `kerf tune --no-assembler` does, also where NVIDIA's assembler is at hand.
+    #[arg(long)]
+    no_assembler: bool,
     /// Seconds after which a run counts as hanging.
     #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
     timeout: f64,
@@ -224,6 +227,13 @@ fn request(a: &Args, result: &TuneResult) -> Result<PatchRequest, Failure> {
             result.profile
         ));
     }
+    let of_device = |p: &kerf_device::profile::DeviceProfile| {
+        crate::toolchain::assembler(&p.arch, &job.toolchain())
+    };
+    let assembler = profile
+        .as_ref()
+        .filter(|_| !(cuda || a.no_assembler))
+        .and_then(of_device);
     Ok(PatchRequest {
         dir: a.dir.clone(),
         folder,
@@ -235,6 +245,7 @@ fn request(a: &Args, result: &TuneResult) -> Result<PatchRequest, Failure> {
         },
         limit: Duration::from_secs_f64(a.timeout),
         profile,
+        assembler,
         which: a.plan,
         tries: a.tries,
         inputs: a.inputs,

@@ -112,6 +112,7 @@ default = {{ bx = 64 }}
             "change.diff",
             "--inputs",
             "1",
+            "--no-assembler",
         ];
         args.extend(more);
         let o = self.kerf(&args);

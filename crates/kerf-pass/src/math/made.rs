@@ -116,6 +116,13 @@ pub(crate) fn expand(m: &Module, functions: &[&MadeFunction]) -> Result<(), Llvm
     m.verify()
 }
 
+/// Which of a plan's functions a function of the program is the code of.
+pub(crate) fn made_number(f: Value) -> Option<usize> {
+    let name = f.name();
+    let number = name.strip_prefix(MADE_FUNCTIONS)?.split('.').next()?;
+    number.parse().ok()
+}
+
 fn number_format(made: &MadeFunction) -> Format {
     match made.format() {
         WorkingFormat::F64 => Format::F64,

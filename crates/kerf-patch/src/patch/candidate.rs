@@ -1,8 +1,11 @@
 //! The source nearest to a plan.
 use super::*;
+use crate::launch::KernelBound;
 use crate::marks::MadeHelper;
+
 use kerf_function::emit::{EmittedLanguage, source_text};
 use kerf_function::working_format::WorkingFormat;
+use kerf_pass::CodeShape;
 
 impl PatchContext<'_> {
     /// The source nearest to a plan.
@@ -32,8 +35,8 @@ impl PatchContext<'_> {
         let texts = helper_texts(&helpers, plan);
         self.helpers(&model, &helpers, texts, &mut edits);
         self.includes(&model, &narrow, &mut edits);
-        self.shapes(&model, plan, &mut edits, &mut notes);
-        notes.extend(not_in_source(plan));
+        let bound_registers = self.shapes(&model, plan, &mut edits, &mut notes);
+        notes.extend(not_in_source(plan, &bound_registers));
         notes.extend(self.foreign_files(&model));
         let (held, converted) = self.held(&model, &narrow);
         let unsaid = unsaid.into_iter().map(|u| {
@@ -199,25 +202,13 @@ impl PatchContext<'_> {
         let _ = edits.before(*file, place, 0, &text);
     }
 
-    /// Blocks that the plan's launch parameters give.
-    pub(super) fn shapes(
-        &self,
-        model: &DeclarationModel,
-        plan: &Plan,
-        edits: &mut Edits,
-        notes: &mut Vec<String>,
-    ) {
-        if plan.launch.is_empty() && plan.kernels.values().all(|k| k.block.is_none()) {
-            return;
-        }
+    /// The largest block of each kernel under the plan, by symbol.
+    fn largest_blocks(&self, plan: &Plan) -> Option<BTreeMap<String, [u32; 3]>> {
         let w = &self.subject.workload;
         let mut params = w.launch_space.default_params();
         params.extend(plan.launch.clone());
         let mut blocks: BTreeMap<String, [u32; 3]> = BTreeMap::new();
-        let Ok(steps) = expand(w, &params) else {
-            return;
-        };
-        for step in steps.flatten() {
+        for step in expand(w, &params).ok()?.flatten() {
             let ConcreteStep::Launch(l) = step else {
                 continue;
             };
@@ -238,26 +229,62 @@ impl PatchContext<'_> {
                 *b = l.block;
             }
         }
+        Some(blocks)
+    }
+
+    /// The blocks that the plan's launch parameters give, and bounds for registers. Gives the kernels whose registers are bound.
+    pub(super) fn shapes(
+        &self,
+        model: &DeclarationModel,
+        plan: &Plan,
+        edits: &mut Edits,
+        notes: &mut Vec<String>,
+    ) -> BTreeSet<String> {
+        let registers = |name: &str| plan.kernels.get(name).and_then(|k| k.code?.registers);
+        let shaped = !plan.launch.is_empty() || plan.kernels.values().any(|k| k.block.is_some());
+        let mut bound_registers = BTreeSet::new();
+        let Some(mut blocks) = self.largest_blocks(plan) else {
+            return bound_registers;
+        };
+        let name_of = |symbol: &str| {
+            let mut all = self.subject.kernels.iter();
+            all.find(|k| k.symbol == symbol).map(|k| k.name.as_str())
+        };
+        let most = |symbol: &str| name_of(symbol).and_then(registers).filter(|_| !self.cl);
+        blocks.retain(|symbol, _| shaped || most(symbol).is_some());
         for (symbol, block) in &blocks {
             let f = model
                 .functions
                 .iter()
                 .find(|f| f.mangled == *symbol || f.name == *symbol);
-            if let Some(f) = f
-                && let Err(why) = launch::bound(model, f, *block, self.cl, edits)
-            {
-                notes.push(format!("{}: no bound for its blocks: {why}", f.name));
+            let Some(f) = f else { continue };
+            let bound = KernelBound::new(*block, most(symbol));
+            match launch::bound(model, f, &bound, self.cl, edits) {
+                Err(why) => notes.push(format!("{}: no bound for its blocks: {why}", f.name)),
+                Ok(()) if bound.resident_blocks.is_some() => {
+                    bound_registers.extend(name_of(symbol).map(str::to_owned));
+                }
+                Ok(()) => {}
             }
         }
-        notes.extend(launch::launches(model, &blocks, edits));
-        if !launch::any_launch(model, &blocks) {
+        if shaped {
+            notes.extend(launch::launches(model, &blocks, edits));
+        }
+        if !blocks.is_empty() && !(shaped && launch::any_launch(model, &blocks)) {
             for (symbol, [x, y, z]) in &blocks {
                 let name = kernels::source_name(&kerf_llvm::demangle(symbol));
-                notes.push(format!(
-                    "{name} is launched elsewhere: with blocks of {x} x {y} x {z} threads"
-                ));
+                notes.push(match shaped {
+                    true => format!(
+                        "{name} is launched elsewhere: with blocks of {x} x {y} x {z} threads"
+                    ),
+                    false => format!(
+                        "{name} is for blocks of at most {} threads now, as the workload launches it",
+                        x * y * z
+                    ),
+                });
             }
         }
+        bound_registers
     }
 }
 
@@ -282,8 +309,8 @@ pub(super) fn helper_texts(names: &BTreeSet<&'static str>, plan: &Plan) -> Vec<S
     names.iter().filter_map(text).collect()
 }
 
-/// Notes on parts of a plan that source has no words for.
-fn not_in_source(plan: &Plan) -> Vec<String> {
+/// Notes on parts of a plan that source has no words for, but for registers of some kernels.
+fn not_in_source(plan: &Plan, bound_registers: &BTreeSet<String>) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, k) in &plan.kernels {
         let variables = k.storage.keys();
@@ -300,7 +327,12 @@ fn not_in_source(plan: &Plan) -> Vec<String> {
                 "{name}: a thread computes {c} in the plan, and one element in source"
             ));
         }
-        if let Some(c) = &k.code {
+        let said = |c: &CodeShape| CodeShape {
+            registers: c.registers.filter(|_| !bound_registers.contains(name)),
+            ..*c
+        };
+        let unsaid = k.code.as_ref().map(said);
+        if let Some(c) = unsaid.filter(|c| *c != CodeShape::default()) {
             notes.push(format!(
                 "{name}: the plan has {c}, which source leaves to the compiler"
             ));

@@ -45,6 +45,20 @@ pub struct ProgramCounts {
     /// Why the job's GPU could not count it, where that was so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_cpu: Vec<String>,
+    /// Arguments of the functions that the plan has for ranges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeArguments>,
+}
+
+/// Arguments of a function made for a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeArguments {
+    /// Which of the plan's functions, in the order in which the plan has them.
+    pub number: usize,
+    /// All arguments.
+    pub calls: u64,
+    /// Those outside of the range, NaN among them: they took the library's function.
+    pub outside: u64,
 }
 
 fn on_cpu() -> Device {
@@ -361,8 +375,18 @@ fn run_and_collect(
             traffic: traffic(k, info, tally),
         });
     }
+    let over_all = |block: usize| {
+        let tallies = exec.tallies.values();
+        tallies.map(|(_, _, t)| t.block(block).threads).sum()
+    };
+    let made = counters.made.iter().map(|f| MadeArguments {
+        number: f.number,
+        calls: over_all(f.entry),
+        outside: over_all(f.library),
+    });
     Ok(ProgramCounts {
         kernels,
+        made: made.collect(),
         launches: exec.take_launches(),
         copies: exec.copies.0,
         copied_bytes: exec.copies.1,

@@ -30,10 +30,28 @@ fn an_exponential_is_made_for_its_range_and_the_tolerance() {
         (&"exp".into(), &"f64".into())
     );
     assert!(function["steps"].as_array().expect("steps").len() > 5);
+    // Inputs like those that it was made for have no other arguments; half of these have, for k = 1 alone.
+    let used = &r["validation"]["made"][0];
+    assert_eq!(
+        (&used["inputs"], &used["outside"]),
+        (&2.into(), &0.into()),
+        "{used}"
+    );
+    let text = std::fs::read_to_string(case.path("w.toml")).expect("a workload");
+    let wider = text.replace("[-7.0, 0.0]", "[-15.8, 0.0]");
+    std::fs::write(case.path("wider.toml"), wider).expect("a workload");
+    let plan = ["--plan", "made/plan.json", "--count", "--format", "json"];
+    let counted = case.run(&[&["run", "wider.toml"], &plan[..]].concat());
+    let counted: Value = serde_json::from_slice(&counted.stdout).expect("JSON");
+    let used = &counted["counts"]["made"][0];
+    let (calls, outside) = (number(&used["calls"]), number(&used["outside"]));
+    assert!(calls >= 4096.0, "{used}");
+    assert!((0.0146..0.0166).contains(&(outside / calls)), "{used}");
     let explained = case.run(&["explain", "made"]);
     let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
     assert!(
-        explained.contains("exp in f64 for -7.9e0 to 0e0"),
+        explained.contains("exp in f64 for -7.9e0 to 0e0")
+            && explained.contains(" arguments outside, on 2 other inputs"),
         "{explained}"
     );
 }

@@ -39,8 +39,13 @@ pub fn checked(c: &ResultCheck, holds: bool, style: Style) -> String {
         (false, 0) => style.bad("not shown to hold"),
         (false, _) => style.bad("does not hold"),
     };
+    let uses = claims::made_uses(&c.validation);
+    let uses: String = uses
+        .iter()
+        .map(|u| format!("  made function: {u}\n"))
+        .collect();
     format!(
-        "{}: {word} within {:e}\n  {}\n",
+        "{}: {word} within {:e}\n  {}\n{uses}",
         style.bold(&c.result.workload.display().to_string()),
         c.result.criteria.tolerance,
         validation(&c.validation)
