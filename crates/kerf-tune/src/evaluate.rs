@@ -6,7 +6,9 @@ use kerf_exec::worker::{WorkerError, WorkerProcess};
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
-use kerf_run::job::{Device, Energy, Job, JobError, JobReport, JobSeconds, NoReport, Times};
+use kerf_run::job::{
+    Device, Energy, Job, JobError, JobReport, JobSeconds, NoReport, StorageLosses, Times,
+};
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -126,6 +128,9 @@ pub struct PlanEvaluation {
     /// How many values of the outputs were compared, all outputs together.
     #[serde(default)]
     pub counts: ComparedCounts,
+    /// What its scaled formats lose, array by array.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<StorageLosses>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Device, in words.
@@ -171,6 +176,7 @@ impl PlanEvaluation {
             kernels: Vec::new(),
             energy: None,
             counts: ComparedCounts::default(),
+            losses: Vec::new(),
             warnings: Vec::new(),
             device: String::new(),
             wall_s,
@@ -191,7 +197,7 @@ impl PlanEvaluation {
         PlanEvaluation {
             error: error.is_finite().then_some(error),
             outputs,
-            failure: None,
+            failure: hidden(&r.losses),
             timing,
             predicted: None,
             inputs: r.inputs.clone(),
@@ -209,12 +215,19 @@ impl PlanEvaluation {
                 .collect(),
             energy: r.energy.clone(),
             counts,
+            losses: r.losses.clone(),
             warnings: r.warnings.clone(),
             device: format!("{} ({})", r.device.name, r.device.detail),
             wall_s,
             spent: r.spent,
         }
     }
+}
+
+/// Why a plan is refused whose codes stand for other values where the program has NaN or infinities: outputs would not show them.
+fn hidden(losses: &[StorageLosses]) -> Option<String> {
+    let mut lost = losses.iter().filter(|l| l.not_held > 0);
+    lost.find_map(StorageLosses::sentence)
 }
 
 /// How many samples of a plan's time are taken.
