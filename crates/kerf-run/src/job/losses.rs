@@ -5,8 +5,8 @@
 use super::finished::launched_only;
 use super::turn::alone;
 use super::workshop::{Workshop, ptx};
-use super::{Device, Job, JobError};
-use crate::run::{FirstContents, WorkloadSession};
+use super::{Device, Job, JobError, JobSeconds};
+use crate::run::WorkloadSession;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -173,10 +173,10 @@ pub(super) fn losses(
     let session = uncoarsened(session);
     launched_only(&m, &session, used);
     let mut exec = executor(job, &m, used, kept_before)?;
-    let contents = session.contents()?;
+    let contents = kept_before.contents(job, &session, &mut JobSeconds::default())?;
     // The run would be in others' times.
     let _turn = alone(job)?;
-    let mut l = session.load_with(exec.as_mut(), Some(FirstContents::Host(contents)))?;
+    let mut l = session.load_with(exec.as_mut(), contents.held)?;
     session.run(exec.as_mut(), &mut l)?;
     all.extend(read(exec.as_mut(), objects)?);
     Ok(all)

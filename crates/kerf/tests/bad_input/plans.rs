@@ -82,7 +82,15 @@ fn buffers_that_cannot() {
     );
     refused(
         &storage("\"x\": \"dw32\""),
-        &["`x` of kernel scale", "pairs are for computing"],
+        &["plan.json", "dw32: pairs are for computing"],
+    );
+    refused(
+        &storage("\"x\": \"i16*0.3\""),
+        &["plan.json", "`i16*0.3`", "power of two as its scale"],
+    );
+    refused(
+        &storage("\"x\": \"i8*2^900\""),
+        &["`x` of kernel scale", "has numbers that f64 does not hold"],
     );
 }
 

@@ -107,11 +107,11 @@ extern "C" __global__ void beyond(const double *x, double *out, int n)
 }
 
 // Every value waits for memory.
-__global__ void shift(const float *x, float *out, int n)
+__global__ void pairs(const float *x, float *out, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
-        float sum = x[i] + x[(i + 1) % n] + x[(i + 2) % n];
+        float sum = x[i] + x[i ^ 1];
         out[i] = sum;
     }
 }
