@@ -1,8 +1,10 @@
 //! Plans at random, for tests that a plan gives the same bits wherever it is run.
-use kerf_ir::kernels;
+use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::sites::{self, SiteMap};
 use kerf_llvm::{Module, Opcode, Value};
+use kerf_num::StorageFormat;
 use kerf_num::random::SplitMix64;
+use kerf_num::scaled::{ElementCode, ScaledFormat};
 use kerf_pass::formats;
 use kerf_pass::math::{self, MathVariant};
 use kerf_pass::partition::{Partition, Select};
@@ -23,7 +25,7 @@ impl Random {
 const FORMATS: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
 
 /// The plan of a seed for a prepared module: of each kernel some, many or all sites, and some shared and
-/// local arrays, in narrower machine formats; some math sites in other variants; and half of the kernels in
+/// local arrays, in narrower machine formats; of half of the kernels some of these in a scaled format; some math sites in other variants; and half of the kernels in
 /// two versions. What parameters point to stays as it is. In half of the kernels calls of math functions
 /// stay too, and no site is approximated in f32, since the CPU executor only models that.
 pub fn random_plan(m: &Module, seed: u64) -> Plan {
@@ -52,7 +54,8 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
             }
         }
         let format = formats[random.below(formats.len() as u64) as usize];
-        let can = storage::possible(m, f, &k, format.word());
+        let held = StorageFormat::from(format.word());
+        let can = storage::possible(m, f, &k, held);
         for (name, object) in storage::objects(f, &k) {
             // Variables of the program are filled by whoever runs it.
             if matches!(object, Object::Variable(_)) {
@@ -60,8 +63,14 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
             }
             let array = !matches!(object, Object::Parameter(_));
             if random.below(2) == 0 && array && can.contains(&name) {
-                mine.storage.insert(name, format);
+                mine.storage.insert(name, held);
             }
+        }
+        let mut draw = Random(SplitMix64::new(
+            seed ^ SCALES.wrapping_mul(plan.kernels.len() as u64 + 1),
+        ));
+        if draw.below(2) == 0 {
+            scaled(m, f, &k, &mut draw, &mut mine);
         }
         // Arrays that share pointers with one that was left out stay as well.
         if !storage::fit_together(m, f, &k, &mine.storage) {
@@ -78,6 +87,24 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
     }
     plan
 }
+
+/// Arrays in a scaled format, whatever their values are.
+fn scaled(m: &Module, f: Value, k: &KernelInfo, random: &mut Random, mine: &mut KernelPlan) {
+    let code = ElementCode::ALL[random.below(ElementCode::ALL.len() as u64) as usize];
+    let exponent = random.below(21) as i16 - 16;
+    let held = StorageFormat::Scaled(ScaledFormat { code, exponent });
+    for name in storage::possible(m, f, k, held) {
+        let array = storage::objects(f, k)
+            .into_iter()
+            .any(|(n, o)| n == name && matches!(o, Object::Shared(_) | Object::Local(_)));
+        if array && random.below(4) > 0 {
+            mine.storage.insert(name, held);
+        }
+    }
+}
+
+/// Apart from the formats' draws, so that those of a seed stay what they were.
+const SCALES: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// Apart from the formats' draws, so that those of a seed stay what they were.
 const VARIANTS: u64 = 0x5851_f42d_4c95_7f2d;

@@ -12,6 +12,8 @@
 //! * [`metrics`] compares an output with its reference and judges it.
 //! * [`portable`] has elementary functions, the same bits on every machine.
 //! * [`random`] draws the same numbers on every machine.
+//! * [`scaled`] has the formats in which arrays are held and nothing is computed: integers and 8-bit floating-point codes
+//!   with a scale. [`StorageFormat`] is one of them or a [`Format`].
 //! * [`tensor_core`] adds products as tensor cores do.
 //! * [`wide!`] compiles a loop for wide instructions too, with the same bits.
 //!
@@ -30,6 +32,8 @@ pub mod made;
 pub mod metrics;
 pub mod portable;
 pub mod random;
+pub mod scaled;
+pub mod storage_format;
 pub mod tensor_core;
 pub mod ulp;
 mod wide;
@@ -37,3 +41,4 @@ mod wide;
 pub use dd::Dd;
 pub use format::Format;
 pub use metrics::{ErrorReport, Metric, compare};
+pub use storage_format::StorageFormat;

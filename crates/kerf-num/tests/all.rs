@@ -8,4 +8,5 @@ mod format;
 mod metrics;
 mod oracle;
 mod portable;
+mod scaled;
 mod ulp;

@@ -20,6 +20,7 @@ use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::rewriting::Rewriting;
 use kerf_ir::sites::{self, Site};
 use kerf_llvm::{Module, Value};
+use kerf_num::StorageFormat;
 use numbered::NumberedKernel;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,9 +41,10 @@ pub struct KernelPlan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<MadeCalls>,
     /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
-    /// local array by name, a variable of the program as `constant NAME` or `device NAME`.
+    /// local array by name, a variable of the program as `constant NAME` or `device NAME`. Scaled formats
+    /// have their scale in the name: `i16*2^-12`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub storage: BTreeMap<String, SiteFormat>,
+    pub storage: BTreeMap<String, StorageFormat>,
     /// Clusters of expressions that are written differently ([`crate::rewriting`]), before anything else is changed. New
     /// operations get the widest of the formats that the plan gives to the sites of their cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -175,13 +177,13 @@ impl Plan {
     }
 
     /// Adds the format to every buffer and array of a prepared module that can be held in it.
-    pub fn hold_all(&mut self, m: &Module, format: SiteFormat) {
+    pub fn hold_all(&mut self, m: &Module, format: StorageFormat) {
         let infos = kernels::kernels(m);
         for k in &infos {
             let Some(f) = m.function(&k.symbol) else {
                 continue;
             };
-            for name in storage::possible(m, f, k, format.word()) {
+            for name in storage::possible(m, f, k, format) {
                 let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
                 k_plan.storage.insert(name, format);
             }
@@ -281,6 +283,30 @@ impl Plan {
     /// Carries the plan out on a prepared module. What cannot be done is refused, not left out; a site
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
+        self.carry_out(m, false).map(|_| ())
+    }
+
+    /// The same with counters of what stores in scaled formats lose ([`storage::LOSSES`]). Gives what is counted, in the
+    /// order of the counters. Threads do the work of one, and code has the compilers' shape: neither changes bits.
+    pub fn apply_with_losses(&self, m: &Module) -> Result<Vec<storage::CountedObject>, PlanError> {
+        let mut plain = self.clone();
+        for k in plain.kernels.values_mut() {
+            (k.coarsen, k.code) = (None, None);
+        }
+        plain.carry_out(m, true)
+    }
+
+    /// Whether it holds something in a scaled format.
+    pub fn has_scaled_storage(&self) -> bool {
+        let mut all = self.kernels.values().flat_map(|k| k.storage.values());
+        all.any(|f| f.scaled().is_some())
+    }
+
+    fn carry_out(
+        &self,
+        m: &Module,
+        count_losses: bool,
+    ) -> Result<Vec<storage::CountedObject>, PlanError> {
         let infos = kernels::kernels(m);
         let functions = self.functions();
         let mut wanted = Wanted::new();
@@ -347,11 +373,12 @@ impl Plan {
             math::expand(m)?;
             math::expand_made(m, &functions)?;
         }
-        storage::apply(m, &held)?;
+        let counted = storage::apply(m, &held, count_losses)?;
         for v in versions {
             v.join(m)?;
         }
-        self.shape(m, &infos)
+        self.shape(m, &infos)?;
+        Ok(counted)
     }
 
     /// What the plan says of blocks, after everything else: parameters come last.

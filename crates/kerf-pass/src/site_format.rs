@@ -1,5 +1,5 @@
 //! The format that a site computes in: one of the machine's, or a double word.
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 use serde::{Deserialize, Serialize};
 
 /// What a site computes in.
@@ -88,6 +88,13 @@ impl SiteFormat {
             SiteFormat::Dw64Cmp => SiteFormat::Dw64,
             other => other,
         }
+    }
+}
+
+impl SiteFormat {
+    /// The same as a format of elements in memory; none of a pair.
+    pub fn storage(self) -> Option<StorageFormat> {
+        (!self.is_pair()).then(|| self.word().into())
     }
 }
 

@@ -1,41 +1,47 @@
-//! Storage: a buffer, shared array, local array or variable of the program held in a narrower format.
+//! Storage: a buffer, shared array, local array or variable of the program held in a narrower format: a floating-point
+//! format, or codes with a scale ([`kerf_num::scaled`]).
 //!
 //! Loads become narrow loads and a widening, stores a rounding and a narrow store, and every step through
 //! the buffer is scaled. That is possible only where all that is done with its address is seen and all
 //! its content is of one format; otherwise the buffer is refused, with the reason.
+mod codes;
 mod content;
 mod find;
+mod losses;
 mod refusal;
 mod rewrite;
 mod steps;
 mod survey;
 mod trace;
 
-use crate::site_format::SiteFormat;
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{LlvmError, Module, Value};
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 
 pub use find::{Object, is_variable, objects, variable};
+pub(crate) use losses::LossCounter;
+pub use losses::{CountedObject, LOSSES};
 pub(crate) use refusal::RefusedObject;
 pub use refusal::{AccessVerb, StorageRefusal};
 pub use survey::{ObjectKind, Surveyed, survey};
 
 /// An object that is to be held in another format.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Narrowed {
+    /// Kernel and object, for people.
+    kernel: String,
+    name: String,
     object: Object,
     /// What the source says that it holds.
     declared: Option<Format>,
     from: Format,
-    to: Format,
+    to: StorageFormat,
 }
 
 /// An object with all that is done with it.
 struct Traced {
-    name: String,
     held: Narrowed,
     trace: Trace,
 }
@@ -57,21 +63,22 @@ fn stranger(t: &Traced, all: &[Traced]) -> bool {
 /// Traces an object; none where there is nothing to do.
 fn traced(
     m: &Module,
-    name: &str,
+    (kernel, name): (&str, &str),
     object: Object,
     declared: Option<Format>,
-    to: Format,
+    to: StorageFormat,
 ) -> Result<Option<Traced>, StorageRefusal> {
     if let Object::Shared(g) | Object::Variable(g) = object {
         g.expand_constant_users();
     }
     let trace = trace::trace(m, object, declared, to)?;
-    let Some(from) = trace.format.filter(|from| *from != to) else {
+    let Some(from) = trace.format.filter(|from| to != (*from).into()) else {
         return Ok(None); // nothing reads or writes it, or it is in that format
     };
     Ok(Some(Traced {
-        name: name.to_owned(),
         held: Narrowed {
+            kernel: kernel.to_owned(),
+            name: name.to_owned(),
             object,
             declared,
             from,
@@ -97,7 +104,7 @@ pub fn fit_together(
     m: &Module,
     kernel: Value,
     info: &KernelInfo,
-    wanted: &BTreeMap<String, SiteFormat>,
+    wanted: &BTreeMap<String, StorageFormat>,
 ) -> bool {
     check(m, kernel, info, wanted).is_ok()
 }
@@ -107,7 +114,7 @@ pub(crate) fn check(
     m: &Module,
     kernel: Value,
     info: &KernelInfo,
-    wanted: &BTreeMap<String, SiteFormat>,
+    wanted: &BTreeMap<String, StorageFormat>,
 ) -> Result<Vec<Narrowed>, RefusedObject> {
     let mut all: Vec<Traced> = Vec::new();
     for (name, format) in wanted {
@@ -116,23 +123,20 @@ pub(crate) fn check(
             format: *format,
             why,
         };
-        if format.is_pair() {
-            return Err(refuse(StorageRefusal::Pair));
-        }
         let object = find::find(kernel, info, name).map_err(refuse)?;
         if all.iter().any(|o| o.held.object == object) {
             return Err(refuse(StorageRefusal::NamedTwice));
         }
         let declared = find::declared(m, kernel, info, object);
-        if let Some(t) = traced(m, name, object, declared, format.word()).map_err(refuse)? {
+        if let Some(t) = traced(m, (&info.name, name), object, declared, *format).map_err(refuse)? {
             numbers(&t).map_err(refuse)?;
             all.push(t);
         }
     }
     match all.iter().find(|t| stranger(t, &all)) {
         Some(t) => Err(RefusedObject {
-            name: t.name.clone(),
-            format: t.held.to.into(),
+            name: t.held.name.clone(),
+            format: t.held.to,
             why: StorageRefusal::Connected,
         }),
         None => Ok(all.into_iter().map(|t| t.held).collect()),
@@ -140,25 +144,54 @@ pub(crate) fn check(
 }
 
 /// Names of the objects of a kernel that can be held in a format together.
-pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec<String> {
+pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: StorageFormat) -> Vec<String> {
     let mut all: Vec<Traced> = objects(kernel, info)
         .iter()
         .filter_map(|(name, o)| {
             let declared = find::declared(m, kernel, info, *o);
-            let t = traced(m, name, *o, declared, to).ok().flatten()?;
+            let t = traced(m, (&info.name, name), *o, declared, to)
+                .ok()
+                .flatten()?;
             numbers(&t).is_ok().then_some(t)
         })
         .collect();
     while let Some(k) = all.iter().position(|t| stranger(t, &all)) {
         all.remove(k);
     }
-    all.into_iter().map(|t| t.name).collect()
+    all.into_iter().map(|t| t.held.name).collect()
 }
 
-/// Holds objects, which [`check`] has passed, in their formats.
-pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
+/// Objects with scaled formats, each once, however many versions of its kernel there are.
+fn counted_objects(traces: &[Traced]) -> Vec<CountedObject> {
+    let mut all: Vec<CountedObject> = Vec::new();
+    for t in traces {
+        let new = t.held.counted().filter(|o| !all.contains(o));
+        all.extend(new);
+    }
+    all
+}
+
+impl Narrowed {
+    /// As something whose losses are counted, if it may lose something.
+    fn counted(&self) -> Option<CountedObject> {
+        Some(CountedObject {
+            kernel: self.kernel.clone(),
+            object: self.name.clone(),
+            format: self.to.scaled()?,
+        })
+    }
+}
+
+/// Holds objects, which [`check`] has passed, in their formats. Gives those whose losses are counted, which is done where
+/// `count_losses` says so.
+pub(crate) fn apply(
+    m: &Module,
+    all: &[Narrowed],
+    count_losses: bool,
+) -> Result<Vec<CountedObject>, LlvmError> {
     let again = |n: &Narrowed| {
-        traced(m, "", n.object, n.declared, n.to).map_err(|e| LlvmError(e.to_string()))
+        traced(m, (&n.kernel, &n.name), n.object, n.declared, n.to)
+            .map_err(|e| LlvmError(e.to_string()))
     };
     let (mut words, mut splits) = (BTreeMap::new(), BTreeMap::new());
     for n in all {
@@ -185,13 +218,28 @@ pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
     for t in &mut traces {
         t.trace.keep(&mut done);
     }
+    let counted = match count_losses {
+        true => counted_objects(&traces),
+        false => Vec::new(),
+    };
+    let counters = match counted.is_empty() {
+        true => Vec::new(),
+        false => LossCounter::new(m, counted.len()),
+    };
     for t in &traces {
-        rewrite::accesses(m, &t.trace, t.held.from, t.held.to);
+        let at = counted
+            .iter()
+            .position(|o| Some(o) == t.held.counted().as_ref());
+        let counter = at.and_then(|k| counters.get(k));
+        rewrite::accesses(m, &t.trace, (t.held.from, t.held.to), counter);
     }
     for t in &traces {
         rewrite::object(m, t.held.object, t.held.from, t.held.to);
     }
-    if all.is_empty() { Ok(()) } else { m.verify() }
+    if !all.is_empty() {
+        m.verify()?;
+    }
+    Ok(counted)
 }
 
 /// Name of a variable that several kernels may use.

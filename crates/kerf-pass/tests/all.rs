@@ -15,5 +15,6 @@ mod math_values;
 mod partition_shapes;
 mod reference_library;
 mod rewriting;
+mod scaled;
 mod shadow_places;
 mod storage;

@@ -28,7 +28,10 @@ fn plan(storage: &[(&str, SiteFormat)], sites: &[(usize, SiteFormat)]) -> Plan {
     let mut plan = Plan::default();
     let k = KernelPlan {
         sites: sites.iter().copied().collect(),
-        storage: storage.iter().map(|(n, f)| ((*n).into(), *f)).collect(),
+        storage: storage
+            .iter()
+            .map(|(n, f)| ((*n).into(), f.storage().expect("no pair")))
+            .collect(),
         ..KernelPlan::default()
     };
     plan.kernels.insert("k".into(), k);
@@ -325,7 +328,8 @@ fn names() {
         let e = plan(&[(name, F32)], &[]).apply(&m).expect_err("is refused");
         assert!(e.to_string().contains(words), "{e}");
     }
-    let e = plan(&[("x", Dw32)], &[]).apply(&m).expect_err("is refused");
+    let text = r#"{"version":1,"kernels":{"k":{"storage":{"x":"dw32"}}}}"#;
+    let e = Plan::parse(text).expect_err("is refused");
     assert!(e.to_string().contains("pairs"), "{e}");
 }
 
@@ -467,7 +471,8 @@ fn variables_by_name() {
     );
     let mut p = Plan::default();
     let l = p.kernels.entry("l".into()).or_default();
-    l.storage.insert("constant _ZN2ns1tE".into(), F32);
+    l.storage
+        .insert("constant _ZN2ns1tE".into(), kerf_num::Format::F32.into());
     p.apply(&m).expect("applies");
     counts(
         &m.print(),

@@ -47,11 +47,12 @@ impl<'v> OtherInputs<'v> {
                 v.tried()
             ),
             OtherInputs::Tried(v) => format!(
-                "on {} of {} other inputs within the tolerance, worst {}; {}",
+                "on {} of {} other inputs within the tolerance, worst {}; {}{}",
                 v.passed,
                 v.counted(),
                 worst(v),
-                confidence(v)
+                confidence(v),
+                saturated(v)
             ),
         }
     }
@@ -63,6 +64,14 @@ pub fn worst(v: &Validation) -> String {
         None if v.holds() => NOT_RECORDED.into(),
         None => "infinite, or a run failed".into(),
         some => number(some),
+    }
+}
+
+/// On how many inputs values saturated, behind another sentence; nothing where none did.
+pub fn saturated(v: &Validation) -> String {
+    match v.saturated {
+        0 => String::new(),
+        n => format!("; values saturated in a scaled format on {n} of them"),
     }
 }
 
@@ -307,4 +316,11 @@ fn time_kind(r: &TuneResult) -> Option<&str> {
 pub fn other_inputs(r: &TuneResult) -> Option<OtherInputs<'_>> {
     let changed = matches!(r.verdict, SearchVerdict::Tuned | SearchVerdict::Raised);
     (changed || r.validation.is_some()).then(|| OtherInputs::new(r.validation.as_ref()))
+}
+
+/// That what is held in scaled formats lost nothing beyond its rounding on the tuning inputs, where that was counted; what was
+/// lost is a warning.
+pub fn losses(r: &TuneResult) -> Option<String> {
+    let counted = !r.losses.is_empty() && r.losses.iter().all(|l| l.is_empty());
+    counted.then(|| "no value saturated in a scaled format on the tuning inputs".to_owned())
 }

@@ -74,6 +74,9 @@ pub fn explain(g: &Gathered) -> String {
     if let Some(other) = other_inputs(r) {
         let _ = writeln!(o, "{}", other.sentence());
     }
+    if let Some(c) = claims::losses(r) {
+        let _ = writeln!(o, "{c}");
+    }
     let all = 0..r.groups.len();
     let (kept, changed): (Vec<usize>, Vec<usize>) =
         all.partition(|i| r.groups[*i].format == r.groups[*i].group.formats[0]);

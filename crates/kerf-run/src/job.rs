@@ -13,6 +13,7 @@ mod finished;
 mod kept;
 mod launch_kinds;
 mod launches;
+mod losses;
 mod measured;
 mod planned;
 mod reference;
@@ -35,6 +36,7 @@ pub use execute::{counting_ptx, execute, execute_with};
 pub use finished::finish_with_tools;
 pub use launch_kinds::{LaunchKind, kinds};
 pub use launches::{LaunchTime, LaunchTimer, Run, bench};
+pub use losses::StorageLosses;
 pub use report::{
     Energy, Flip, FormatErrors, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
 };

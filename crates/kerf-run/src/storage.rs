@@ -7,7 +7,7 @@
 use crate::held::HeldBuffer;
 use crate::run::WorkloadSession;
 use kerf_ir::kernels::{GlobalInfo, Param, ParamKind, ScalarKind, find};
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 use kerf_pass::storage::variable;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_workload::expand::{ArgValue, ConcreteStep, expand};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Use {
     who: String,
-    format: Option<SiteFormat>,
+    format: Option<StorageFormat>,
 }
 
 /// Why a workload's buffers cannot be held as a plan, or a program, says.
@@ -40,7 +40,7 @@ pub enum HoldingError {
         /// Buffers, from and to.
         names: [String; 2],
         /// Their formats; none for a buffer's own.
-        formats: [Option<SiteFormat>; 2],
+        formats: [Option<StorageFormat>; 2],
     },
     /// The buffer holds more than numbers of one wider format.
     #[error("buffer `{buffer}` cannot be held in {format}: its elements are {elements}")]
@@ -48,7 +48,7 @@ pub enum HoldingError {
         /// The buffer.
         buffer: String,
         /// Format asked for.
-        format: SiteFormat,
+        format: StorageFormat,
         /// Type of its elements, as the workload has it.
         elements: String,
     },
@@ -69,11 +69,11 @@ pub enum HoldingError {
         /// Two that touch it.
         users: [String; 2],
         /// The format of each; none for the buffer's own.
-        formats: [Option<SiteFormat>; 2],
+        formats: [Option<StorageFormat>; 2],
     },
 }
 
-fn held_in(format: Option<SiteFormat>) -> String {
+fn held_in(format: Option<StorageFormat>) -> String {
     format.map_or_else(|| "its own format".into(), |f| f.to_string())
 }
 
@@ -104,7 +104,7 @@ fn own_of(g: &GlobalInfo) -> Option<Format> {
 fn in_variables(
     session: &WorkloadSession,
     plan: &Plan,
-) -> Vec<(usize, String, Option<SiteFormat>)> {
+) -> Vec<(usize, String, Option<StorageFormat>)> {
     let symbols = || session.globals.iter().map(|g| (g.symbol.as_str(), g.space));
     let mut out = Vec::new();
     for (kernel, k) in &plan.kernels {
@@ -113,7 +113,7 @@ fn in_variables(
                 continue;
             };
             let own = session.globals.iter().find(|g| g.symbol == symbol);
-            let own = own.and_then(own_of).map(SiteFormat::from);
+            let own = own.and_then(own_of).map(StorageFormat::from);
             let format = Some(*format).filter(|f| own != Some(*f));
             for (n, b) in session.workload.buffers.iter().enumerate() {
                 if session.symbol_of(b) == Some(symbol) {
@@ -128,7 +128,7 @@ fn in_variables(
 /// All kinds of use of each buffer, one of each.
 fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, HoldingError> {
     let mut all: BTreeMap<usize, Vec<Use>> = BTreeMap::new();
-    let mut add = |buffer: usize, who: String, format: Option<SiteFormat>| {
+    let mut add = |buffer: usize, who: String, format: Option<StorageFormat>| {
         let list = all.entry(buffer).or_default();
         if !list.iter().any(|u| u.format == format) {
             list.push(Use { who, format });
@@ -167,7 +167,7 @@ fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Us
             });
             let own = k.params.get(n).and_then(own_format);
             // To ask for the format that a buffer has anyway is to ask for nothing.
-            let format = format.filter(|f| own.map(SiteFormat::from) != Some(*f));
+            let format = format.filter(|f| own.map(StorageFormat::from) != Some(*f));
             let who = || format!("kernel {} (parameter {name})", k.name);
             match arg {
                 ArgValue::Buffer { index, .. } => add(*index, who(), format),
@@ -252,11 +252,11 @@ pub fn touches(session: &WorkloadSession) -> Result<Touches, Mistakes> {
 }
 
 /// Why a buffer's content cannot be held in a format.
-pub fn unfit(b: &BufferSpec, to: SiteFormat) -> Option<HoldingError> {
+pub fn unfit(b: &BufferSpec, to: StorageFormat) -> Option<HoldingError> {
     content(b, to).err()
 }
 
-fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, HoldingError> {
+fn content(b: &BufferSpec, to: StorageFormat) -> Result<HeldBuffer, HoldingError> {
     let scalars = b.elem.scalars();
     let refuse = || {
         Err(HoldingError::Elements {
@@ -273,10 +273,7 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, HoldingError> {
         }
     }
     match from {
-        Some(f) if f.bytes() > to.word().bytes() => Ok(HeldBuffer {
-            from: f,
-            to: to.word(),
-        }),
+        Some(f) if f.bytes() > to.bytes() => Ok(HeldBuffer { from: f, to }),
         _ => refuse(),
     }
 }
@@ -291,8 +288,8 @@ pub fn declared(
     for (name, format) in held {
         let k = buffers.iter().position(|b| b.name == *name);
         let k = k.ok_or_else(|| HoldingError::UnknownBuffer(name.clone()))?;
-        let h = content(&buffers[k], *format)?;
-        specs[k].elem = specs[k].elem.with_floats(h.to);
+        let h = content(&buffers[k], format.word().into())?;
+        specs[k].elem = specs[k].elem.with_floats(format.word());
         all[k] = Some(h);
     }
     Ok((all, specs))

@@ -166,7 +166,7 @@ pub fn arguments(
             ParamKind::Pointer { .. } => {
                 let held = s.held(word(0))?;
                 let format = wanted.and_then(|w| w.get(&p.name).or_else(|| w.get(&i.to_string())));
-                let format = format.map(|f| f.word());
+                let format = format.and_then(|f| f.float());
                 if p.used && held.map(|h| h.1) != format && word(0) != 0 {
                     return Err(refuse(format!(
                         "{}: the plan holds parameter `{}` and the buffer that it is given in different formats",

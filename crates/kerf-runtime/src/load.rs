@@ -9,7 +9,8 @@ use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::prepare;
 use kerf_ir::unit as device_code;
 use kerf_llvm::Module;
-use kerf_pass::{Plan, SiteFormat};
+use kerf_num::StorageFormat;
+use kerf_pass::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn bad(what: &str, why: impl std::fmt::Display) -> CallFailure {
@@ -67,7 +68,7 @@ fn named(plan: &Plan, infos: &[KernelInfo]) -> BTreeSet<String> {
 struct Compiled {
     program: usize,
     lambda: BTreeMap<String, f32>,
-    storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
+    storage: BTreeMap<String, BTreeMap<String, StorageFormat>>,
 }
 
 /// Applies a plan to a prepared module, and compiles it for the device.
@@ -227,6 +228,13 @@ fn load(s: &mut State, unit: usize) -> Result<LoadedUnit, CallFailure> {
     if let Some(v) = held.find(|n| kerf_pass::storage::is_variable(n)) {
         let why = format!(
             "{v} cannot be held in another format: an application fills its variables itself"
+        );
+        return Err(bad("KERF_PLAN", why));
+    }
+    let mut formats = plan.kernels.values().flat_map(|k| &k.storage);
+    if let Some((name, f)) = formats.find(|(_, f)| f.scaled().is_some()) {
+        let why = format!(
+            "`{name}` cannot be held in {f}: buffers of applications are held in f32, f16 and bf16, and losses of scaled formats are not counted there"
         );
         return Err(bad("KERF_PLAN", why));
     }

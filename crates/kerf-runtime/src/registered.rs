@@ -2,7 +2,7 @@
 use crate::error::CallFailure;
 use kerf_ir::blob::Meta;
 use kerf_ir::kernels::KernelInfo;
-use kerf_pass::SiteFormat;
+use kerf_num::StorageFormat;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -60,7 +60,7 @@ pub struct LoadedUnit {
     /// Why the CPU cannot run some kernels.
     pub refused: BTreeMap<String, String>,
     /// Formats that the plan holds parameters in, by kernel.
-    pub storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
+    pub storage: BTreeMap<String, BTreeMap<String, StorageFormat>>,
 }
 
 impl LoadedUnit {

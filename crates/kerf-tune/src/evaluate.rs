@@ -8,7 +8,8 @@ use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_run::job::{
-    Device, Energy, Job, JobError, JobReport, JobSeconds, MadeArguments, NoReport, Times,
+    Device, Energy, Job, JobError, JobReport, JobSeconds, MadeArguments, NoReport, StorageLosses,
+    Times,
 };
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
@@ -129,6 +130,9 @@ pub struct PlanEvaluation {
     /// How many values of the outputs were compared, all outputs together.
     #[serde(default)]
     pub counts: ComparedCounts,
+    /// What its scaled formats lose, array by array.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<StorageLosses>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Device, in words.
@@ -174,6 +178,7 @@ impl PlanEvaluation {
             kernels: Vec::new(),
             energy: None,
             counts: ComparedCounts::default(),
+            losses: Vec::new(),
             warnings: Vec::new(),
             device: String::new(),
             wall_s,
@@ -194,7 +199,7 @@ impl PlanEvaluation {
         PlanEvaluation {
             error: error.is_finite().then_some(error),
             outputs,
-            failure: None,
+            failure: hidden(&r.losses),
             timing,
             predicted: None,
             inputs: r.inputs.clone(),
@@ -212,12 +217,19 @@ impl PlanEvaluation {
                 .collect(),
             energy: r.energy.clone(),
             counts,
+            losses: r.losses.clone(),
             warnings: r.warnings.clone(),
             device: format!("{} ({})", r.device.name, r.device.detail),
             wall_s,
             spent: r.spent,
         }
     }
+}
+
+/// Why a plan is refused whose codes stand for other values where the program has NaN or infinities: outputs would not show them.
+fn hidden(losses: &[StorageLosses]) -> Option<String> {
+    let mut lost = losses.iter().filter(|l| l.not_held > 0);
+    lost.find_map(StorageLosses::sentence)
 }
 
 /// How many samples of a plan's time are taken.

@@ -1,5 +1,6 @@
 //! Formats that operations and memory may be lowered to, and those that operations may be raised to.
-use kerf_num::Format;
+use kerf_num::scaled::{ElementCode, ScaledFormat};
+use kerf_num::{Format, StorageFormat};
 use kerf_pass::SiteFormat;
 
 /// Formats that a site, or memory, may be lowered to on any device.
@@ -12,6 +13,17 @@ pub const LOWER: [SiteFormat; 4] = [
     SiteFormat::F16,
     SiteFormat::Bf16,
 ];
+
+/// A code's format, before anything is known of the values that it stands for.
+pub fn unscaled(code: ElementCode) -> StorageFormat {
+    ScaledFormat { code, exponent: 0 }.into()
+}
+
+/// Formats that memory may be held in on any device; what stands against a scaled one is the same at every scale.
+pub fn stored_formats() -> Vec<StorageFormat> {
+    let float = NARROW.into_iter().filter_map(SiteFormat::storage);
+    float.chain(ElementCode::ALL.map(unscaled)).collect()
+}
 
 /// Significant bits.
 pub fn precision(f: Format) -> u32 {

@@ -53,6 +53,7 @@ pub mod rescore;
 pub mod result;
 pub mod rewrite_level;
 pub mod sample;
+pub mod scaled;
 pub mod score;
 pub mod setting;
 mod settings;

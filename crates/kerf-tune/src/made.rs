@@ -72,15 +72,20 @@ pub struct MadeChoice {
     pub levels: Vec<MadeLevel>,
 }
 
-/// The errors that are asked for, the smallest first.
-pub(crate) fn errors(tolerance: f64, metric: Metric) -> Vec<f64> {
-    let bound = match metric {
+/// A relative error of about the size of a tolerance.
+pub(crate) fn bound_from_tolerance(tolerance: f64, metric: Metric) -> f64 {
+    match metric {
         Metric::Digits => 10f64.powf(-tolerance),
         Metric::MaxUlp => tolerance * f64::EPSILON,
         Metric::Bp => tolerance * 1e-4,
         Metric::Psnr | Metric::Ssim => DEFAULT_TOLERANCE,
         _ => tolerance,
-    };
+    }
+}
+
+/// The errors that are asked for, the smallest first.
+pub(crate) fn errors(tolerance: f64, metric: Metric) -> Vec<f64> {
+    let bound = bound_from_tolerance(tolerance, metric);
     let least = smallest_error(WorkingFormat::F64);
     // Two digits, so that names and ranges of functions do not depend on the last bit of a tolerance.
     let rounded = |e: f64| format!("{e:.1e}").parse().unwrap_or(e);

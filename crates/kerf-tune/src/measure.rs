@@ -68,7 +68,7 @@ pub fn plans(
     let m = subject.program.module()?;
     for a in all.iter().take(count / 5) {
         let mut plan = tunable.plan(subject, a);
-        if let Some(f) = format {
+        if let Some(f) = format.and_then(SiteFormat::storage) {
             plan.hold_all(&m, f);
         }
         if plan != tunable.plan(subject, a) {

@@ -9,8 +9,9 @@ pub use crate::group::{Group, Grouping};
 use crate::launch::choice::LaunchChoice;
 use crate::launch::space::ChoiceError;
 use crate::made::{self, MadeScope};
+use crate::scaled::{self, ScaledScope};
 use crate::setting::Setting;
-use crate::storage::FixedStorage;
+use crate::storage::{FixedStorage, Stored};
 use crate::subject::{Kernel, Subject};
 pub use crate::tunable::{Excluded, Tunable};
 use kerf_device::profile::DeviceProfile;
@@ -30,6 +31,8 @@ pub struct TuningScope<'w> {
     pub by: Grouping,
     /// Hold memory in narrower formats too.
     pub storage: bool,
+    /// And in scaled ones.
+    pub scaled: Option<ScaledScope<'w>>,
     /// Math calls and the part of the warps that runs a second version.
     pub approx: Option<Approx>,
     /// Elements that a thread computes.
@@ -159,6 +162,7 @@ pub fn with_storage(
             raise: false,
             by,
             storage,
+            scaled: None,
             approx: None,
             layout: false,
             code: false,
@@ -215,7 +219,7 @@ pub fn with_launch(
 fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
     let (formats, by) = (scope.formats, scope.by);
     if scope.storage {
-        hold(subject, formats, t);
+        hold(subject, scope, t);
     }
     for (at, k) in subject.kernels.iter().enumerate() {
         let mut index: BTreeMap<(String, Format, usize), usize> = BTreeMap::new();
@@ -259,34 +263,62 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
     }
 }
 
+/// Levels of memory after its own format, the most significant bits first: what its loads and stores then have, and what it is
+/// held in.
+fn memory_levels(
+    subject: &Subject,
+    s: &Stored,
+    own: Format,
+    scope: &TuningScope,
+) -> Vec<(SiteFormat, Setting)> {
+    let lower = narrower(own, scope.formats).into_iter();
+    // Memory holds no pairs.
+    let held = lower.filter_map(|f| Some((f, f.storage()?)));
+    let can = held.filter(|(_, to)| !s.refused.contains_key(to));
+    let mut all: Vec<_> = can.map(|(f, _)| (f, Setting::Format(f))).collect();
+    if let Some(scaled) = &scope.scaled {
+        let offered = scaled::offered(subject, s, own, scaled).into_iter();
+        all.extend(offered.map(|f| (own.into(), Setting::Scaled(f))));
+    }
+    let bits = |s: &Setting| match s {
+        Setting::Scaled(f) => f.code.significant_bits(),
+        other => other.format().map_or(0, significant_bits),
+    };
+    all.sort_by_key(|(_, s)| std::cmp::Reverse(bits(s)));
+    all
+}
+
+/// Why memory keeps its format.
+fn fixed(s: &Stored, formats: &[SiteFormat]) -> String {
+    let lower = s.own.map_or_else(Vec::new, |own| narrower(own, formats));
+    let mut lower = lower.iter().filter_map(|f| f.storage());
+    match lower.find_map(|f| s.refused.get(&f)) {
+        Some(why) => why.clone(),
+        None if s.own.is_none() => {
+            let why = s.refused.values().next().cloned();
+            why.unwrap_or_else(|| "no kernel reads or writes numbers in it".into())
+        }
+        None => "none of the formats asked for is narrower".into(),
+    }
+}
+
 /// Memory as variables: loads and stores go with what they touch.
-fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
+fn hold(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
     for s in &subject.stored {
-        let mut lower = s.own.map_or_else(Vec::new, |own| narrower(own, formats));
-        // Memory holds no pairs.
-        lower.retain(|f| !f.is_pair());
-        let can: Vec<SiteFormat> = lower
-            .iter()
-            .filter(|f| !s.refused.contains_key(f))
-            .copied()
-            .collect();
-        let (Some(own), false) = (s.own, can.is_empty()) else {
-            let why = match lower.iter().find_map(|f| s.refused.get(f)) {
-                Some(why) => why.clone(),
-                None if s.own.is_none() => {
-                    let why = s.refused.values().next().cloned();
-                    why.unwrap_or_else(|| "no kernel reads or writes numbers in it".into())
-                }
-                None => "none of the formats asked for is narrower".into(),
-            };
+        let levels = s
+            .own
+            .map(|own| (own, memory_levels(subject, s, own, scope)));
+        let Some((own, levels)) = levels.filter(|l| !l.1.is_empty()) else {
             t.fixed.push(FixedStorage {
                 name: s.name.clone(),
-                why,
+                why: fixed(s, scope.formats),
             });
             continue;
         };
-        let mut all = vec![SiteFormat::from(own)];
-        all.extend(can);
+        let own = SiteFormat::from(own);
+        let moved = levels.iter().map(|l| l.0);
+        let all: Vec<SiteFormat> = std::iter::once(own).chain(moved).collect();
+        let held = levels.iter().map(|l| l.1);
         let first = s.places.iter().find(|p| !p.sites.is_empty());
         let Some(first) = first.or(s.places.first()) else {
             continue;
@@ -304,7 +336,7 @@ fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
             name: s.name.clone(),
             kernel: first.kernel.clone(),
             at: first.at,
-            formats: all.into_iter().map(Setting::Format).collect(),
+            formats: std::iter::once(Setting::Format(own)).chain(held).collect(),
             sites: first.sites.clone(),
             lines,
             holds: s.places.clone(),

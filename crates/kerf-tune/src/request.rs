@@ -10,6 +10,7 @@ use crate::validate::Trials;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
+use kerf_num::scaled::ElementCode;
 use kerf_pass::SiteFormat;
 use kerf_run::job::Job;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct TuneRequest {
     pub grouping: Grouping,
     /// Hold buffers and arrays in narrower formats too.
     pub storage: bool,
+    /// Codes of the scaled formats that they may have; none: floating-point formats alone.
+    pub scaled: Vec<ElementCode>,
     /// Seconds over which the energy of the plan and of the program is measured, on a GPU. 0: not.
     pub energy_s: f64,
     /// Device that times are predicted for, where they are not measured.

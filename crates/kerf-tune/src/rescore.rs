@@ -91,6 +91,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 raise: false,
                 by,
                 storage,
+                scaled: None,
                 approx: None,
                 layout: false,
                 code: false,

@@ -17,7 +17,7 @@ use kerf_num::Format;
 use kerf_num::metrics::Rejection;
 use kerf_pass::count::LocalError;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
-use kerf_run::job::{Energy, JobSeconds, finish_with_tools};
+use kerf_run::job::{Energy, JobSeconds, StorageLosses, finish_with_tools};
 use kerf_search::Reason;
 use kerf_search::recorded::RecordedSpace;
 use serde::{Deserialize, Serialize};
@@ -408,6 +408,9 @@ pub struct TuneResult {
     /// What the check for undefined behaviour before the search came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<SanitizerCheck>,
+    /// What the plan's scaled formats lose on the tuning inputs, array by array.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<StorageLosses>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }

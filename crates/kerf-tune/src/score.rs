@@ -328,7 +328,8 @@ impl<'s> StaticScore<'s> {
         let byte = self.weights.byte?;
         let mut all = vec![0.0; self.subject.kernels.len()];
         for n in &self.nodes {
-            let bytes = self.format(n, a).word().bytes() as f64;
+            let scaled = self.tunable.scaled_bytes(n.place.0, n.place.1, a);
+            let bytes = scaled.unwrap_or_else(|| self.format(n, a).word().bytes()) as f64;
             all[n.place.0] += byte * bytes * n.near * n.times;
         }
         Some(all)

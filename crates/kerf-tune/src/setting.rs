@@ -1,4 +1,6 @@
 //! What a variable of the search can be at one of its levels.
+use kerf_num::StorageFormat;
+use kerf_num::scaled::ScaledFormat;
 use kerf_pass::{MathVariant, SiteFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -21,6 +23,8 @@ pub const MADE: &str = "made-";
 pub enum Setting {
     /// A format, of operations or memory.
     Format(SiteFormat),
+    /// A scaled format of memory: `i16*2^-12`.
+    Scaled(ScaledFormat),
     /// How a math function or division is computed.
     Math(MathVariant),
     /// How many of [`PARTS`] warps run the fully approximate version: `13/64`.
@@ -77,6 +81,15 @@ impl Setting {
             _ => None,
         }
     }
+
+    /// The format of elements in memory, of a setting that is one.
+    pub fn storage(self) -> Option<StorageFormat> {
+        match self {
+            Setting::Format(f) => f.storage(),
+            Setting::Scaled(f) => Some(f.into()),
+            _ => None,
+        }
+    }
 }
 
 impl From<SiteFormat> for Setting {
@@ -89,6 +102,7 @@ impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Setting::Format(s) => f.pad(s.name()),
+            Setting::Scaled(s) => s.fmt(f),
             Setting::Math(v) => f.pad(v.name()),
             Setting::Warps(n) => f.pad(&format!("{n}/{PARTS}")),
             Setting::Shape(t) | Setting::Rewrite(t) | Setting::Made(t) => f.pad(t),
@@ -112,6 +126,9 @@ impl std::str::FromStr for Setting {
     fn from_str(text: &str) -> Result<Setting, UnknownSetting> {
         if let Ok(f) = text.parse() {
             return Ok(Setting::Format(f));
+        }
+        if let Ok(f) = text.parse() {
+            return Ok(Setting::Scaled(f));
         }
         if let Ok(v) = text.parse() {
             return Ok(Setting::Math(v));
@@ -168,6 +185,8 @@ mod tests {
             "rewrite-0a1b2c3d",
             "library",
             "made-3.9e-12",
+            "i16*2^-12",
+            "e4m3",
         ] {
             let s: Setting = word.parse().expect("a setting");
             assert_eq!(s.to_string(), word);
@@ -175,7 +194,7 @@ mod tests {
             assert_eq!(serde_json::from_str::<Setting>(&json).expect("parses"), s);
         }
         for word in [
-            "f31", "65/64", "1/63", "", "fast", "bx=", "=3", "bx=1,", "made-", "made-0",
+            "f31", "i16*2^", "65/64", "1/63", "", "fast", "bx=", "=3", "bx=1,", "made-", "made-0",
         ] {
             assert!(word.parse::<Setting>().is_err(), "{word}");
         }

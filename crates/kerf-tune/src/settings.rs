@@ -42,6 +42,7 @@ const DERIVED: &[(&str, &str)] = &[
     ("program", "the source, by its digest,"),
     ("groups", "what can change"),
     ("functions", "the functions made for math calls"),
+    ("scaled", "scaled formats of memory (--scaled)"),
 ];
 
 /// A value that nobody gave.

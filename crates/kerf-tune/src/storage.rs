@@ -2,11 +2,10 @@
 //!
 //! Whoever touches a buffer has to hold it alike, so all parameters that get it, all buffers that such a
 //! parameter gets, and what is copied or swapped between them are one variable.
-use crate::formats::{NARROW, precision};
+use crate::formats::{precision, stored_formats};
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{Module, Value};
-use kerf_num::Format;
-use kerf_pass::SiteFormat;
+use kerf_num::{Format, StorageFormat};
 use kerf_pass::storage::{ObjectKind, Surveyed, survey};
 use kerf_run::run::WorkloadSession;
 use kerf_run::storage::{Touches, touches, unfit};
@@ -41,7 +40,7 @@ pub struct Stored {
     /// Where kernels touch it.
     pub places: Vec<StoragePlace>,
     /// Why it cannot be held in a format.
-    pub refused: BTreeMap<SiteFormat, String>,
+    pub refused: BTreeMap<StorageFormat, String>,
 }
 
 /// Memory that keeps its format, and why.
@@ -69,7 +68,7 @@ pub(crate) fn objects(
     instructions: &[Value],
 ) -> Objects {
     let number: BTreeMap<Value, usize> = (0..).zip(instructions).map(|(n, i)| (*i, n)).collect();
-    let all = survey(m, f, info, &NARROW.map(|f| f.word()));
+    let all = survey(m, f, info, &stored_formats());
     let sites = |s: &Surveyed| {
         let mut n: Vec<usize> = s
             .accesses
@@ -211,6 +210,14 @@ fn named_variables(w: &Workload, t: &Touches, keys: &[&str], buffers: &[usize]) 
 /// Position of an object: of its kernel, and among the objects of that.
 type ObjectAt = (usize, usize);
 
+/// Whether a format keeps fewer digits than another, or fewer bytes.
+fn lowers(own: Format, to: StorageFormat) -> bool {
+    match to {
+        StorageFormat::Float(f) => precision(f) < precision(own),
+        StorageFormat::Scaled(s) => s.bytes() < own.bytes(),
+    }
+}
+
 /// Buffers and objects that are held alike.
 struct HeldAlike<'a> {
     workload: &'a Workload,
@@ -244,7 +251,7 @@ impl HeldAlike<'_> {
         if !any && !self.buffers.iter().any(floats) {
             return None; // integers, or nothing
         }
-        let refused = NARROW
+        let refused = stored_formats()
             .into_iter()
             .filter_map(|to| Some((to, self.refusal(own, to)?)));
         let buffers = self.buffers.iter();
@@ -261,8 +268,11 @@ impl HeldAlike<'_> {
     }
 
     /// Why they cannot be held in a format.
-    fn refusal(&self, own: Option<Format>, to: SiteFormat) -> Option<String> {
+    fn refusal(&self, own: Option<Format>, to: StorageFormat) -> Option<String> {
         let mut why = None;
+        if self.touches.application && to.scaled().is_some() {
+            why = Some("applications hold memory in floating-point formats".into());
+        }
         for b in &self.buffers {
             let buffer = &self.workload.buffers[*b];
             if self.touches.in_structs.contains(b) {
@@ -275,7 +285,7 @@ impl HeldAlike<'_> {
                     "`{}` is copied, and no kernel touches it",
                     buffer.name
                 ));
-            } else if own.is_some_and(|f| precision(to.word()) < precision(f)) {
+            } else if own.is_some_and(|f| lowers(f, to)) {
                 why = why.or_else(|| unfit(buffer, to).map(|e| e.to_string()));
             }
         }
@@ -284,13 +294,18 @@ impl HeldAlike<'_> {
     }
 
     /// Why one of the objects cannot be held in a format.
-    fn object_refusal(&self, at: &ObjectAt, own: Option<Format>, to: SiteFormat) -> Option<String> {
+    fn object_refusal(
+        &self,
+        at: &ObjectAt,
+        own: Option<Format>,
+        to: StorageFormat,
+    ) -> Option<String> {
         let s = self.object(at);
         let named = |why: &str| match self.objects.len() {
             1 => why.to_owned(),
             _ => format!("{} in {}: {why}", s.name, self.kernels[at.0].name),
         };
-        if let Some(why) = s.refused.get(&to.word()) {
+        if let Some(why) = s.refused.get(&to) {
             return Some(named(&why.to_string()));
         }
         if s.format.is_some() && s.format != own {

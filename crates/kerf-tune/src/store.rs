@@ -452,6 +452,7 @@ mod tests {
                 compared: 4,
                 ..ComparedCounts::default()
             },
+            losses: Vec::new(),
             warnings: Vec::new(),
             device: "CPU".into(),
             wall_s: 0.5,

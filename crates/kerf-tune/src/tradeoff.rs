@@ -39,6 +39,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
             raise: false,
             by: Grouping::Site,
             storage: false,
+            scaled: None,
             approx: Some(Approx {
                 calls: false,
                 warps: Some(select),

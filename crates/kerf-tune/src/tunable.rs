@@ -70,6 +70,15 @@ impl Tunable {
         (level > 0).then(|| formats[level.min(formats.len() - 1)])
     }
 
+    /// Bytes of a number that a site moves, where it goes with memory in a scaled format.
+    pub fn scaled_bytes(&self, kernel: usize, site: usize, a: &[u8]) -> Option<usize> {
+        let (g, _) = self.chosen.get(&(kernel, site))?;
+        match self.groups[*g].formats.get(*a.get(*g)? as usize) {
+            Some(Setting::Scaled(s)) => Some(s.bytes()),
+            _ => None,
+        }
+    }
+
     /// The plan that an assignment stands for.
     pub fn plan(&self, subject: &Subject, a: &[u8]) -> Plan {
         let mut plan = Plan::default();
@@ -87,7 +96,7 @@ impl Tunable {
         for (g, level) in self.groups.iter().zip(a).filter(|(_, l)| **l > 0) {
             for p in &g.holds {
                 let k = plan.kernels.entry(p.kernel.clone()).or_default();
-                if let Some(f) = g.formats[*level as usize].format() {
+                if let Some(f) = g.formats[*level as usize].storage() {
                     k.storage.insert(p.name.clone(), f);
                 }
             }
@@ -255,7 +264,11 @@ impl Tunable {
     pub fn cheapest(&self) -> Vec<u8> {
         let last = |g: &Group| match g.formats.last() {
             Some(
-                Setting::Format(_) | Setting::Shape(_) | Setting::Rewrite(_) | Setting::Made(_),
+                Setting::Format(_)
+                | Setting::Scaled(_)
+                | Setting::Shape(_)
+                | Setting::Rewrite(_)
+                | Setting::Made(_),
             )
             | None => 0,
             _ => (g.formats.len() - 1) as u8,

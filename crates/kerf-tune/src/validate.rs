@@ -24,6 +24,10 @@ fn is_false(b: &bool) -> bool {
     !b
 }
 
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
@@ -41,6 +45,9 @@ pub struct Validation {
     /// It was the program with everything raised that exceeded it there.
     #[serde(default, skip_serializing_if = "is_false")]
     pub beyond_raised: bool,
+    /// Inputs on which values saturated in the plan's scaled formats.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub saturated: usize,
     /// The largest error; none if it was infinite or a run failed.
     pub worst: Option<f64>,
     /// The input with that error.
@@ -98,6 +105,7 @@ impl Validation {
             passed: 0,
             beyond_program: 0,
             beyond_raised: false,
+            saturated: 0,
             worst: Some(0.0),
             worst_input: None,
             confidence: t.confidence,
@@ -326,6 +334,7 @@ impl Validator<'_> {
                 tried += 1;
                 ran.push(i);
                 tell(tried, &e);
+                v.saturated += usize::from(e.losses.iter().any(|l| l.saturated > 0));
                 match i.perturb {
                     Some(_) => v.perturbed += 1,
                     None => v.held_out += 1,

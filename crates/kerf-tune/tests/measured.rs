@@ -116,6 +116,7 @@ fn request(dir: &Path, resume: bool) -> TuneRequest {
         tuners: kerf_tune::launch::tuners::Factor::ALL.to_vec(),
         grouping: Grouping::Site,
         storage: false,
+        scaled: Vec::new(),
         energy_s: 0.0,
         profile: bundled::find("h200")
             .expect("known")

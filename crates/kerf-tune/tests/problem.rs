@@ -99,6 +99,7 @@ fn wider_formats_are_the_last_levels() {
         raise: true,
         by: Grouping::Site,
         storage: false,
+        scaled: None,
         approx: None,
         layout: false,
         code: false,
@@ -239,6 +240,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
         raise: false,
         by: Grouping::Site,
         storage: false,
+        scaled: None,
         approx: Some(Approx {
             calls,
             warps: warps.then_some(Select::Hash),
@@ -349,6 +351,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
         raise: false,
         by: Grouping::Variable,
         storage: false,
+        scaled: None,
         approx: Some(Approx {
             calls: true,
             warps: Some(Select::Hash),

@@ -12,6 +12,7 @@ use kerf_ir::program;
 use kerf_ir::sites;
 use kerf_ir::sites::Site;
 use kerf_llvm::Module;
+use kerf_num::StorageFormat;
 use kerf_pass::{MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,9 +38,10 @@ pub struct Args {
     /// published formulas of composite precision.
     #[arg(long, value_name = "FORMAT")]
     all_as: Option<SiteFormat>,
-    /// Hold every buffer and array that can be in this format, in what --emit prints.
+    /// Hold every buffer and array that can be in this format, in what --emit prints: f32, f16, bf16, or codes with a power of
+    /// two as their scale: i16*2^-12, i8*2^-5, e4m3, e5m2*2^3.
     #[arg(long, value_name = "FORMAT")]
-    store_as: Option<SiteFormat>,
+    store_as: Option<StorageFormat>,
     /// Compute every math site that can be by this variant, in what --emit prints: approx and
     /// approx.ftz (special-function unit, f32), full and full.ftz (divisions), newton0 to newton2
     /// (f64), reciprocal (division by what does not change in the loop).
@@ -322,7 +324,7 @@ pub struct Wish {
     /// A format for all sites.
     pub all_as: Option<SiteFormat>,
     /// A format for all buffers and arrays.
-    pub store_as: Option<SiteFormat>,
+    pub store_as: Option<StorageFormat>,
     /// A variant for all math sites.
     pub math_as: Option<MathVariant>,
     /// The fraction of warps for which all this is done, and by what they are chosen.

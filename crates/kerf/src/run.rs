@@ -11,7 +11,7 @@ use kerf_exec::worker::WorkerProcess;
 use kerf_exec::{DeviceKind, KernelStats};
 use kerf_num::metrics::{ComparedElement, ErrorReport, Rejection};
 use kerf_run::job::{
-    Device, FormatErrors, Job, JobError, JobReport, NoReport, Output, OutputVerdict,
+    Device, FormatErrors, Job, JobError, JobReport, NoReport, Output, OutputVerdict, StorageLosses,
 };
 use kerf_tune::precheck::PrecheckRequest;
 use kerf_workload::Workload;
@@ -325,6 +325,9 @@ fn human(r: &JobReport, name: &str, checked: bool, style: Style) -> String {
             },
             seconds(i.time_s)
         );
+    }
+    if !r.losses.is_empty() && r.losses.iter().all(StorageLosses::is_empty) {
+        let _ = writeln!(o, "  scaled formats: no value saturated, and none was lost");
     }
     if let Some(c) = &r.counts {
         o += &crate::counts::human(c, style);

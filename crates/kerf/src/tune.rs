@@ -336,6 +336,7 @@ fn request(
         },
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
+        scaled: a.scaled.iter().copied().flatten().collect(),
         energy_s: a.energy,
         profile,
         cost: a.cost.into(),

@@ -7,6 +7,8 @@ mod limits;
 mod raised;
 #[path = "tune/refused.rs"]
 mod refused;
+#[path = "tune/scaled.rs"]
+mod scaled;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ use crate::partition::PartitionRefusal;
 use crate::site_format::SiteFormat;
 use crate::storage::StorageRefusal;
 use kerf_llvm::LlvmError;
+use kerf_num::StorageFormat;
 
 /// Where a plan asks for something.
 #[derive(Debug, Clone)]
@@ -157,7 +158,7 @@ pub enum PlanError {
         /// Buffer or array, as the plan names it.
         buffer: String,
         /// Format asked for.
-        format: SiteFormat,
+        format: StorageFormat,
         /// What stands against it.
         why: StorageRefusal,
     },

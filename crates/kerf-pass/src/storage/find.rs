@@ -192,7 +192,7 @@ pub(super) fn declared(m: &Module, kernel: Value, info: &KernelInfo, o: Object) 
     let of_type = |t: Type| {
         let narrower = [(Format::F64, Format::F32), (Format::F32, Format::F16)];
         let all = narrower.into_iter();
-        all.map(|(from, to)| narrow_type(m, t, from, to).map(|_| from))
+        all.map(|(from, to)| narrow_type(m, t, from, to.into()).map(|_| from))
             .find_map(|f| f)
     };
     match o {

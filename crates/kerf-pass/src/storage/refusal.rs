@@ -1,6 +1,6 @@
 //! Why an object cannot be held in another format.
-use crate::site_format::SiteFormat;
-use kerf_num::Format;
+use kerf_num::scaled::ScaleOutOfRange;
+use kerf_num::{Format, StorageFormat};
 
 /// What an instruction does with a number of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum StorageRefusal {
     AtomicAccess,
     /// An atomic operation that exists in no such format.
     #[error("an atomic operation on it is not available in {0}")]
-    AtomicFormat(Format),
+    AtomicFormat(StorageFormat),
     /// An atomic operation on more than numbers.
     #[error("an atomic operation on it has no narrower form")]
     AtomicOperation,
@@ -133,9 +133,15 @@ pub enum StorageRefusal {
     /// A pointer or a copy connects it with something else.
     #[error("it shares a pointer or a copy with something that is not held in the same format")]
     Connected,
-    /// A pair format.
-    #[error("pairs are for computing, not for storing")]
-    Pair,
+    /// A scale with which it would not hold all numbers exactly.
+    #[error(transparent)]
+    Scale(#[from] ScaleOutOfRange),
+    /// A variable's first content has a number that a scaled format has no code for.
+    #[error("its first content has {value}, which the format does not hold")]
+    ContentNotHeld {
+        /// The number, as its decimal text.
+        value: String,
+    },
     /// Two names of the plan mean it.
     #[error("the plan names it twice")]
     NamedTwice,
@@ -165,6 +171,6 @@ pub(crate) struct RefusedObject {
     /// As the plan names it.
     pub name: String,
     /// Format asked for.
-    pub format: SiteFormat,
+    pub format: StorageFormat,
     pub why: StorageRefusal,
 }

@@ -1,10 +1,13 @@
 //! Loads, stores and steps of an object, over narrower elements.
+use super::codes;
 use super::content;
 use super::find::Object;
-use super::steps::{Step, narrow_type, step};
+use super::losses::LossCounter;
+use super::steps::{Step, element_type, narrow_type, step};
 use super::trace::Trace;
 use kerf_llvm::{Builder, Module, Opcode, Type, Value};
-use kerf_num::Format;
+use kerf_num::scaled::ScaledFormat;
+use kerf_num::{Format, StorageFormat};
 
 fn like(t: Type, f: Type) -> Type {
     if t.is_vector() {
@@ -46,11 +49,48 @@ fn widened(b: &Builder, i: Value, narrow: Value) {
     }
 }
 
-fn scaled_align(i: Value, from: Format, to: Format) -> u32 {
+/// Gives users the numbers of codes. A number of a code is exact in every format that holds the scaled one, so that what
+/// rounds it to such a format has it as it is.
+fn decoded(b: &Builder, i: Value, codes: Value, s: ScaledFormat) {
+    let v = each_lane(b, codes, |code| codes::decode(b, code, s));
+    for u in i.users() {
+        let rounds = u.opcode() == Some(Opcode::LLVMFPTrunc);
+        if rounds && u.ty().element().format() == v.ty().element().format() {
+            u.become_value(v);
+        }
+    }
+    let own = i.ty().element().format().unwrap_or(Format::F64);
+    let wide = crate::convert::words(b, v, own);
+    i.become_value(wide);
+}
+
+/// The codes of numbers, from before they were widened if they were.
+fn encoded(b: &Builder, v: Value, s: ScaledFormat, counter: Option<&LossCounter>) -> Value {
+    let x = match v.opcode() {
+        Some(Opcode::LLVMFPExt) => v.operand(0),
+        _ => v,
+    };
+    each_lane(b, x, |x| codes::encode(b, x, s, counter))
+}
+
+/// Something for a value, or for each lane of a vector.
+fn each_lane(b: &Builder, v: Value, of: impl Fn(Value) -> Value) -> Value {
+    if !v.ty().is_vector() {
+        return of(v);
+    }
+    let all = (0..v.ty().lanes()).map(|k| (k, of(b.lane(v, k))));
+    let set = |whole: Option<Value>, (k, x): (u32, Value)| {
+        let whole = whole.unwrap_or_else(|| x.ty().vector(v.ty().lanes()).poison());
+        Some(b.set_lane(whole, x, k))
+    };
+    all.fold(None, set).unwrap_or(v)
+}
+
+fn scaled_align(i: Value, from: Format, to: StorageFormat) -> u32 {
     (i.align() * to.bytes() as u32 / from.bytes() as u32).max(1)
 }
 
-fn rewrite_step(m: &Module, gep: Value, from: Format, to: Format) {
+fn rewrite_step(m: &Module, gep: Value, from: Format, to: StorageFormat) {
     let Ok(s) = step(m, gep, from, to) else {
         return; // checked before
     };
@@ -63,14 +103,14 @@ fn rewrite_step(m: &Module, gep: Value, from: Format, to: Format) {
         Step::Shifted { by } => {
             let i = indices[0];
             let n = b.bin(Opcode::LLVMAShr, i, i.ty().int(u64::from(by)));
-            b.gep(b.float_ty(to), base, &[n], gep.is_inbounds())
+            b.gep(element_type(m, to), base, &[n], gep.is_inbounds())
         }
     };
     gep.become_value(new);
 }
 
 /// A new variable of the narrow type in place of an array.
-pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
+pub(super) fn object(m: &Module, object: Object, from: Format, to: StorageFormat) {
     match object {
         Object::Parameter(p) => {
             // What was promised of the address held for the wide elements.
@@ -94,7 +134,7 @@ pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
             if let Some(t) = narrow_type(m, g.global_type(), from, to) {
                 let new = m.add_global(t, "", g.ty().space());
                 if let Some(first) = g.initializer() {
-                    new.set_initializer(content::narrowed(first, t));
+                    new.set_initializer(content::narrowed(first, t, to));
                 }
                 // The host fills it as before, and vector accesses may count on its alignment.
                 new.copy_global(g);
@@ -157,42 +197,68 @@ pub(super) fn split(copy: Value, from: Format) {
     copy.erase();
 }
 
+/// A load of narrower elements.
+fn load(m: &Module, i: Value, (from, to): (Format, StorageFormat)) {
+    let b = Builder::before(i);
+    let narrow = b.load(like(i.ty(), element_type(m, to)), i.operand(0));
+    narrow.set_align(scaled_align(i, from, to));
+    narrow.set_volatile(i.is_volatile());
+    if i.is_marked("invariant.load") {
+        narrow.mark("invariant.load");
+    }
+    match to {
+        StorageFormat::Float(_) => widened(&b, i, narrow),
+        StorageFormat::Scaled(s) => decoded(&b, i, narrow, s),
+    }
+}
+
+/// A store of narrower elements.
+fn store(i: Value, (from, to): (Format, StorageFormat), counter: Option<&LossCounter>) {
+    let b = Builder::before(i);
+    let wide = i.operand(0);
+    let narrow = match to {
+        StorageFormat::Float(f) => narrowed(&b, wide, f),
+        StorageFormat::Scaled(s) => encoded(&b, wide, s, counter),
+    };
+    let new = b.store(narrow, i.operand(1));
+    new.set_align(scaled_align(i, from, to));
+    new.set_volatile(i.is_volatile());
+    i.erase();
+    if wide.opcode() == Some(Opcode::LLVMFPExt) && wide.users().is_empty() {
+        wide.erase();
+    }
+}
+
 /// Everything that is done with an object, over narrower elements.
-pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
+pub(super) fn accesses(
+    m: &Module,
+    t: &Trace,
+    formats: (Format, StorageFormat),
+    counter: Option<&LossCounter>,
+) {
+    let (from, to) = formats;
     for i in &t.loads {
-        let b = Builder::before(*i);
-        let narrow = b.load(like(i.ty(), b.float_ty(to)), i.operand(0));
-        narrow.set_align(scaled_align(*i, from, to));
-        narrow.set_volatile(i.is_volatile());
-        if i.is_marked("invariant.load") {
-            narrow.mark("invariant.load");
-        }
-        widened(&b, *i, narrow);
+        load(m, *i, formats);
     }
     for i in &t.stores {
-        let b = Builder::before(*i);
-        let wide = i.operand(0);
-        let new = b.store(narrowed(&b, wide, to), i.operand(1));
-        new.set_align(scaled_align(*i, from, to));
-        new.set_volatile(i.is_volatile());
-        i.erase();
-        if wide.opcode() == Some(Opcode::LLVMFPExt) && wide.users().is_empty() {
-            wide.erase();
+        store(*i, formats, counter);
+    }
+    if let StorageFormat::Float(f) = to {
+        for i in &t.atomics {
+            let b = Builder::before(*i);
+            let v = narrowed(&b, i.operand(1), f);
+            let old = b.atomic_rmw(i.rmw_op(), i.operand(0), v);
+            widened(&b, *i, old);
         }
     }
-    for i in &t.atomics {
-        let b = Builder::before(*i);
-        let v = narrowed(&b, i.operand(1), to);
-        let old = b.atomic_rmw(i.rmw_op(), i.operand(0), v);
-        widened(&b, *i, old);
-    }
+    let narrower =
+        |i: &Value| i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
     for i in &t.fills {
         let b = Builder::before(*i);
-        let bytes = i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
         let args = [
             i.operand(0),
             i.operand(1),
-            i.operand(2).ty().int(bytes),
+            i.operand(2).ty().int(narrower(i)),
             i.operand(3),
         ];
         b.intrinsic("llvm.memset", &[args[0].ty(), args[2].ty()], &args);
@@ -200,11 +266,10 @@ pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
     }
     for i in &t.copies {
         let b = Builder::before(*i);
-        let bytes = i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
         let args = [
             i.operand(0),
             i.operand(1),
-            i.operand(2).ty().int(bytes),
+            i.operand(2).ty().int(narrower(i)),
             i.operand(3),
         ];
         let name = match i

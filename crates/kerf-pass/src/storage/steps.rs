@@ -1,7 +1,7 @@
 //! Steps through an object: address computations in elements of another size.
 use super::refusal::StorageRefusal;
 use kerf_llvm::{Module, Opcode, Type, Value};
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 
 /// How an address computation looks when elements are narrower.
 #[derive(Debug, Clone, Copy)]
@@ -14,9 +14,17 @@ pub(super) enum Step {
     Shifted { by: u32 },
 }
 
+/// The type of an element in memory.
+pub(super) fn element_type(m: &Module, f: StorageFormat) -> Type {
+    match f {
+        StorageFormat::Float(f) => m.float_ty(f),
+        StorageFormat::Scaled(s) => m.int_ty(8 * s.bytes() as u32),
+    }
+}
+
 /// The type with numbers of one format replaced; none if it has anything else, or would not shrink in
 /// proportion.
-pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: Format) -> Option<Type> {
+pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: StorageFormat) -> Option<Type> {
     use kerf_llvm::TypeKind::*;
     let new = match t.kind() {
         LLVMArrayTypeKind => narrow_type(m, t.element(), from, to)?.array(t.array_len()),
@@ -29,7 +37,7 @@ pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: Format) -> Opti
                 .collect::<Option<Vec<_>>>()?;
             m.struct_ty(&fields)
         }
-        _ if t.format() == Some(from) => m.float_ty(to),
+        _ if t.format() == Some(from) => element_type(m, to),
         _ => return None,
     };
     let (old, now) = (m.size_of(t), m.size_of(new));
@@ -91,7 +99,7 @@ pub(super) fn step(
     m: &Module,
     gep: Value,
     from: Format,
-    to: Format,
+    to: StorageFormat,
 ) -> Result<Step, StorageRefusal> {
     let t = gep.gep_type();
     if let Some(new) = narrow_type(m, t, from, to) {
@@ -104,8 +112,8 @@ pub(super) fn step(
     }
     if size.is_multiple_of(element) {
         return Ok(Step::Over(match size / element {
-            1 => m.float_ty(to),
-            n => m.float_ty(to).array(n),
+            1 => element_type(m, to),
+            n => element_type(m, to).array(n),
         }));
     }
     let index = gep.operand(1);

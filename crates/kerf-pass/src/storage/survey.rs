@@ -4,7 +4,7 @@ use super::find::{Object, declared, objects, shared_name};
 use super::trace::trace;
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{Module, Value};
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 use std::collections::BTreeMap;
 
 /// What an object is.
@@ -38,7 +38,7 @@ pub struct Surveyed {
     /// Positions of the objects that have to be held in the same format.
     pub together: Vec<usize>,
     /// Why it cannot be held in a format.
-    pub refused: BTreeMap<Format, StorageRefusal>,
+    pub refused: BTreeMap<StorageFormat, StorageRefusal>,
 }
 
 /// The name that a plan has to use; none if no name tells it from others.
@@ -55,7 +55,7 @@ fn key(all: &[(String, Object)], at: usize, number: usize) -> Option<String> {
 }
 
 /// All objects of a kernel that hold numbers wider than one of the formats, or may do so.
-pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Vec<Surveyed> {
+pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[StorageFormat]) -> Vec<Surveyed> {
     let all = objects(kernel, info);
     for (_, o) in &all {
         if let Object::Shared(g) | Object::Variable(g) = o {
@@ -107,7 +107,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
         if s.format.is_none() {
             // Held as it is, everything is allowed that does not hide what is in it.
             for own in [Format::F64, Format::F32] {
-                if let Ok(t) = trace(m, *o, declared, own)
+                if let Ok(t) = trace(m, *o, declared, own.into())
                     && t.format == Some(own)
                 {
                     s.format = t.format;

@@ -5,7 +5,7 @@ use super::refusal::{AccessVerb, StorageRefusal};
 use super::steps::{narrow_type, step};
 use kerf_ir::sites::float_shape;
 use kerf_llvm::{Module, Opcode, RmwOp, Value};
-use kerf_num::Format;
+use kerf_num::{Format, StorageFormat};
 use std::collections::BTreeSet;
 
 /// What is done with an object.
@@ -91,7 +91,7 @@ fn word(v: Value) -> Option<Value> {
     copy.then_some(v)
 }
 
-fn atomic(i: Value, to: Format) -> Result<(), StorageRefusal> {
+fn atomic(i: Value, to: StorageFormat) -> Result<(), StorageRefusal> {
     use RmwOp::*;
     let known = matches!(
         i.rmw_op(),
@@ -102,7 +102,7 @@ fn atomic(i: Value, to: Format) -> Result<(), StorageRefusal> {
             | LLVMAtomicRMWBinOpXchg
     );
     match (known, to) {
-        (true, Format::F32) => Ok(()),
+        (true, StorageFormat::Float(Format::F32)) => Ok(()),
         (true, _) => Err(StorageRefusal::AtomicFormat(to)),
         _ => Err(StorageRefusal::AtomicOperation),
     }
@@ -145,7 +145,7 @@ fn follow(
     seen: &mut Vec<Value>,
     (u, v): (Value, Value),
     declared: bool,
-    to: Format,
+    to: StorageFormat,
 ) -> Result<(), StorageRefusal> {
     use Opcode::*;
     match u.opcode() {
@@ -210,7 +210,7 @@ fn foreign_sources(seen: &[Value]) -> Vec<Value> {
 }
 
 /// Everything that is done with an object's address.
-fn uses(object: Object, declared: bool, to: Format) -> Result<Trace, StorageRefusal> {
+fn uses(object: Object, declared: bool, to: StorageFormat) -> Result<Trace, StorageRefusal> {
     let mut t = Trace::default();
     let mut seen = vec![object.address()];
     let mut next = 0;
@@ -234,7 +234,7 @@ fn narrows(
     object: Object,
     t: &Trace,
     from: Format,
-    to: Format,
+    to: StorageFormat,
 ) -> Result<(), StorageRefusal> {
     let parts = |w: &Value| !w.ty().int_bits().is_multiple_of(8 * from.bytes() as u32);
     if let Some(w) = t.words.iter().find(|w| parts(w)) {
@@ -261,6 +261,10 @@ fn narrows(
             if g.initializer().is_some_and(|c| !content::is_plain(c)) {
                 return Err(StorageRefusal::MixedContent);
             }
+            if let Some(x) = g.initializer().and_then(|c| content::not_held(c, to)) {
+                let value = format!("{x:e}");
+                return Err(StorageRefusal::ContentNotHeld { value });
+            }
             Some(g.global_type())
         }
     };
@@ -280,7 +284,7 @@ pub(super) fn trace(
     m: &Module,
     object: Object,
     declared: Option<Format>,
-    to: Format,
+    to: StorageFormat,
 ) -> Result<Trace, StorageRefusal> {
     let mut t = uses(object, declared.is_some(), to)?;
     if t.format.is_none()
@@ -294,10 +298,14 @@ pub(super) fn trace(
         return Err(StorageRefusal::Untyped);
     };
     t.format = Some(from);
-    if to.bytes() >= from.bytes() && to != from {
+    let other = to != from.into();
+    if to.bytes() >= from.bytes() && other {
         return Err(StorageRefusal::NoWider { own: from });
     }
-    if to != from {
+    if let Some(s) = to.scaled() {
+        s.check_for(from)?;
+    }
+    if other {
         narrows(m, object, &t, from, to)?;
     }
     Ok(t)

@@ -29,7 +29,7 @@ done:
 fn text(format: SiteFormat, arch: &str) -> String {
     let m = module("ptr %x, ptr %y, i32 %count", PAIR);
     let mut plan = Plan::all_sites(&m, format);
-    plan.hold_all(&m, format);
+    plan.hold_all(&m, format.storage().expect("no pair"));
     plan.apply(&m).expect("applies");
     finish(&m, &[], arch, Reflect::default()).expect("finishes");
     ptx(&m, arch).expect("PTX")

@@ -68,11 +68,11 @@ impl PatchContext<'_> {
         for h in self.result.groups.iter().flat_map(|g| &g.group.holds) {
             let kernel = plan.kernels.get(&h.kernel);
             let to = kernel.and_then(|k| k.storage.get(&h.name));
-            model.hold(&symbol(&h.kernel), &h.name, to.map(|f| f.word()));
+            model.hold(&symbol(&h.kernel), &h.name, to.and_then(|f| f.float()));
         }
         for (kernel, p) in &plan.kernels {
             for (name, f) in &p.storage {
-                model.hold(&symbol(kernel), name, Some(f.word()));
+                model.hold(&symbol(kernel), name, f.float());
             }
         }
     }
@@ -316,6 +316,13 @@ fn not_in_source(plan: &Plan, bound_registers: &BTreeSet<String>) -> Vec<String>
         let variables = k.storage.keys();
         for v in variables.filter(|v| kerf_pass::storage::is_variable(v)) {
             notes.push(format!("{v} of {name} keeps its format in source"));
+        }
+        for (held, f) in &k.storage {
+            if f.scaled().is_some() {
+                notes.push(format!(
+                    "`{held}` of {name} is held in {f} in the plan; source has no type for codes with a scale, and keeps its format"
+                ));
+            }
         }
         if k.partition.is_some() {
             notes.push(format!(

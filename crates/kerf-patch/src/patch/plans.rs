@@ -13,10 +13,10 @@ pub(super) fn plan_of(r: &TuneResult, assignment: &[u8]) -> Plan {
                 let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
                 k.sites.extend(g.group.sites.iter().map(|s| (*s, *f)));
             }
-            Setting::Format(f) => {
+            Setting::Format(_) | Setting::Scaled(_) => {
                 for h in &g.group.holds {
                     let k = plan.kernels.entry(h.kernel.clone()).or_default();
-                    k.storage.insert(h.name.clone(), *f);
+                    k.storage.extend(s.storage().map(|f| (h.name.clone(), f)));
                 }
             }
             Setting::Math(v) => {

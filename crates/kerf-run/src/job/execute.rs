@@ -3,6 +3,7 @@ use super::check::{check_folder, fixed_blocks, plan_params, refuse, refuse_every
 use super::count::{NotCounted, ProgramCounts, counted, counting_code};
 use super::finished::{Libdevice, launched_only, prints};
 use super::kept::kept;
+use super::losses::{StorageLosses, losses};
 use super::measured::{Measured, Prepared, measure};
 use super::planned::PlannedCode;
 use super::reference::compare_output;
@@ -121,6 +122,7 @@ fn only_counted(
         reference: None,
         launches: counts.launches.iter().map(|l| l.repeats).sum(),
         counts: Some(counts),
+        losses: Vec::new(),
         printed: String::new(),
         warnings,
     }
@@ -549,6 +551,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let (outputs, info) = by.compare(&mut measured, kept_before, &mut spent)?;
     let clock = Instant::now();
     let counts = count_as_run(job, &session, programs.run(), kept_before)?;
+    let losses = losses(job, (&session, &used), programs.run(), kept_before)?;
     spent.count_s = clock.elapsed().as_secs_f64();
     let mut stats: Vec<KernelStats> = measured.exec.kernel_stats();
     stats.retain(|k| used.contains(&k.symbol));
@@ -559,6 +562,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
         (job.reference_route, info.as_ref()),
     );
     warnings.extend(counts.as_ref().and_then(counted_elsewhere));
+    warnings.extend(losses.iter().filter_map(StorageLosses::sentence));
     warnings.extend(measured.exec.take_notes());
     Ok(JobReport {
         device: measured.exec.device(),
@@ -575,6 +579,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
         outputs,
         reference: info,
         counts,
+        losses,
         printed: measured.printed,
         launches: launch_count(&session)?,
         warnings,

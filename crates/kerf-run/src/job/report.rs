@@ -1,5 +1,5 @@
 //! What a job gave, as the worker answers it.
-use super::Device;
+use super::{Device, StorageLosses};
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_num::metrics::{ComparedCounts, ErrorReport, Rejection};
@@ -45,6 +45,9 @@ pub struct JobReport {
     /// What an instrumented run of the original program counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<super::ProgramCounts>,
+    /// What the plan's scaled formats lose, array by array.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<StorageLosses>,
     /// What the kernels printed.
     pub printed: String,
     /// Launches of one run.

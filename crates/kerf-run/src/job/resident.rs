@@ -18,8 +18,8 @@ use kerf_exec::cuda::{CudaExecutor, DeviceMemory, read_device};
 use kerf_exec::shadow_space::{BufferScalars, ENTRY, ShadowExecutor, pairs};
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::program::Program;
-use kerf_num::Format;
 use kerf_num::metrics::{ErrorReport, Integers, Scatter, ScatterBuilder};
+use kerf_num::{Format, StorageFormat};
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::workload::BufferSpec;
 
@@ -315,6 +315,8 @@ struct OutputOnDevice<'a> {
     buffer: usize,
     spec: &'a BufferSpec,
     address: u64,
+    /// The numbers of codes, which the host decoded; that is where the address is of then.
+    _decoded: Option<DeviceMemory>,
     /// Bytes of an element, and the format that its numbers are held in where that is not the workload's.
     element_bytes: usize,
     held: Option<(Format, Format)>,
@@ -336,13 +338,29 @@ impl<'a> OutputOnDevice<'a> {
         let spec = &session.workload.buffers[buffer];
         let held = session.held(at);
         let address = run.exec.device_address(loaded.ids[at]);
+        let mut address = address.ok_or(ExecError::NoBuffer(at))?;
+        let mut decoded = None;
+        let held = match held.map(|h| (h, h.to)) {
+            Some((h, StorageFormat::Scaled(_))) => {
+                let codes = read_device(address, h.bytes(spec.bytes().unwrap_or(0)))?;
+                let memory = DeviceMemory::with_bytes(&h.widen(&codes), &spec.name)?;
+                address = memory.address();
+                decoded = Some(memory);
+                None
+            }
+            Some((h, StorageFormat::Float(to))) => Some((h.from, to)),
+            None => None,
+        };
+        let size = spec.elem.size();
+        let scaled = |(from, to): (Format, Format)| size / from.bytes() * to.bytes();
         Ok(OutputOnDevice {
             comparer,
             buffer,
             spec,
-            address: address.ok_or(ExecError::NoBuffer(at))?,
-            element_bytes: held.map_or(spec.elem.size(), |h| h.bytes(spec.elem.size())),
-            held: held.map(|h| (h.from, h.to)),
+            address,
+            _decoded: decoded,
+            element_bytes: held.map_or(size, scaled),
+            held,
             scatter: false,
             brief: false,
         })

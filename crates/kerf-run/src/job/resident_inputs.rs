@@ -3,8 +3,9 @@ use super::JobError;
 use crate::device_inputs::{DeviceGenerator, DeviceInputError, Filled};
 use crate::run::{DeviceContents, WorkloadSession, digest_inputs};
 use kerf_exec::compare::DeviceComparer;
-use kerf_exec::cuda::{Code, CudaExecutor, DeviceMemory};
+use kerf_exec::cuda::{Code, CudaExecutor, DeviceMemory, read_device};
 use kerf_exec::{ExecError, Executor};
+use kerf_num::StorageFormat;
 use kerf_workload::workload::BufferSpec;
 use std::sync::Arc;
 
@@ -133,11 +134,20 @@ impl ResidentInputs {
             };
             let b = &session.workload.buffers[i];
             let bytes = b.bytes().unwrap_or(0);
+            let StorageFormat::Float(to_format) = h.to else {
+                // Codes are made by the host: device code converts between floating-point formats.
+                let wide = read_device(memory.address(), bytes)?;
+                out.push(Arc::new(DeviceMemory::with_bytes(
+                    &h.narrow(&wide),
+                    &b.name,
+                )?));
+                continue;
+            };
             let narrow = DeviceMemory::zeroed(h.bytes(bytes), &b.name)?;
             let exec = comparer.executor();
             let from = exec.adopt(&b.name, memory.address(), memory.bytes());
             let to = exec.adopt(&b.name, narrow.address(), narrow.bytes());
-            comparer.convert((from, h.from), (to, h.to), bytes / h.from.bytes())?;
+            comparer.convert((from, h.from), (to, to_format), bytes / h.from.bytes())?;
             out.push(Arc::new(narrow));
         }
         Ok(Arc::new(out))

@@ -1,7 +1,7 @@
 //! What is known of an application from one run: its kernels, and the allocations that they share.
 use super::error::AppError;
 use super::run::{AppTrace, TracedElement, bare};
-use crate::formats::NARROW;
+use crate::formats::stored_formats;
 use crate::storage::StoragePlace;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
@@ -108,7 +108,8 @@ pub(super) fn subject(trace: &AppTrace, folder: &Path) -> Result<Subject, AppErr
             .find(|(n, _)| stored.buffers.contains(&name(**n)));
         if let Some((n, why)) = why {
             let text = format!("allocation {}: {why}", name(*n));
-            stored.refused.extend(NARROW.map(|f| (f, text.clone())));
+            let all = stored_formats().into_iter();
+            stored.refused.extend(all.map(|f| (f, text.clone())));
         }
     }
     Ok(s)

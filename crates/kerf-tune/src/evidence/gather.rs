@@ -137,7 +137,7 @@ impl Gather<'_> {
             let mut places = g.group.holds.iter();
             places.any(|p| p.kernel == kernel && Some(&p.name) == t.name.as_ref())
         });
-        let bytes = |s: &Setting| s.format().map(|f| f.word().bytes() as f64);
+        let bytes = |s: &Setting| s.storage().map(|f| f.bytes() as f64);
         held.and_then(|g| Some(bytes(&g.format)? / bytes(g.group.formats.first()?)?))
             .unwrap_or(1.0)
     }

@@ -99,6 +99,7 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         raise: false,
         by: Grouping::Variable,
         storage: true,
+        scaled: None,
         approx: None,
         layout: false,
         code: false,

@@ -11,7 +11,7 @@ use crate::store::Phase;
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
 use kerf_pass::Plan;
-use kerf_run::job::JobSeconds;
+use kerf_run::job::{JobSeconds, StorageLosses};
 use kerf_search::Assignment;
 use std::time::Instant;
 
@@ -69,8 +69,17 @@ pub(super) fn result(
         front: front(&tuner.points(&[])),
         effort,
         checked: Some(outcome.checked),
-        warnings: tuner.warnings.clone(),
+        warnings: warnings(tuner, ran),
+        losses: ran.losses.clone(),
     })
+}
+
+/// What a reader must know of the search, and of what the plan's scaled formats lose.
+fn warnings(tuner: &Tuner, ran: &PlanEvaluation) -> Vec<String> {
+    let mut all = tuner.warnings.clone();
+    let lost = ran.losses.iter().filter_map(StorageLosses::sentence);
+    all.extend(lost.map(|s| format!("on the tuning inputs {s}")));
+    all
 }
 
 /// What came of wider formats, if they were tried.

@@ -14,6 +14,8 @@ use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
 use crate::request::TuneRequest;
 use crate::result;
+use crate::scaled::ScaledScope;
+use crate::setting::Setting;
 use crate::store::{self, Store};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
@@ -113,20 +115,31 @@ fn choices(
     input: &Input,
     raise: bool,
 ) -> Result<(Tunable, Vec<String>), ProblemError> {
-    let counts = match makes_functions(request, subject) {
+    let (functions, scaled) = (
+        makes_functions(request, subject),
+        scales_memory(request, subject),
+    );
+    let counts = match functions || scaled {
         false => None,
         true => counts::obtain(request, subject, input).ok(),
     };
+    let counted = |wanted: bool| counts.as_ref().filter(|_| wanted);
     let scope = TuningScope {
         formats: &request.formats,
         raise,
         by: request.grouping,
         storage: request.storage,
+        scaled: counted(scaled).map(|counts| ScaledScope {
+            codes: &request.scaled,
+            counts,
+            tolerance: criteria.tolerance,
+            metric: criteria.metric,
+        }),
         approx: request.approx,
         layout: request.layout,
         code: request.code,
         algebra: request.algebra.then_some(&request.profile),
-        made: counts.as_ref().map(|counts| MadeScope {
+        made: counted(functions).map(|counts| MadeScope {
             counts,
             profile: &request.profile,
             tolerance: criteria.tolerance,
@@ -157,7 +170,9 @@ impl SearchSpace {
             true => None,
             false => Some(ProgramCheck::begin(request, &subject, &input, watch)?),
         };
-        let writes = makes_functions(request, &subject) || request.launch;
+        let writes = makes_functions(request, &subject)
+            || scales_memory(request, &subject)
+            || request.launch;
         let lock = match writes {
             true => Some(hold_folder(&request.out)?),
             false => None,
@@ -260,6 +275,20 @@ fn makes_functions(request: &TuneRequest, subject: &Subject) -> bool {
     calls && asked && counted && (!begun || store::has_setting(&path, FUNCTIONS))
 }
 
+/// Whether memory may be held in scaled formats: where formats are tuned, ranges of values are counted, and a plan need not have
+/// the program's bits; not in searches that began before there were such formats.
+fn scales_memory(request: &TuneRequest, subject: &Subject) -> bool {
+    let asked = request.storage && !request.scaled.is_empty() && !request.formats.is_empty();
+    let counted = request.cost == CostKind::Counts && request.tolerance != Some(0.0);
+    let path = request.out.join(store::FILE);
+    let begun = request.resume && path.exists();
+    let memory = subject.stored.iter().any(|s| s.own.is_some());
+    asked && counted && memory && (!begun || store::has_setting(&path, SCALED))
+}
+
+/// In the description of a search, the scaled formats of its memory.
+const SCALED: &str = "scaled";
+
 /// In the description of a search, what its made functions are.
 const FUNCTIONS: &str = "functions";
 
@@ -291,6 +320,11 @@ fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value 
         let levels = space.tunable.made.iter().flat_map(|c| &c.levels);
         let ids = levels.flat_map(|l| l.functions.iter().map(|f| f.id()));
         all[FUNCTIONS] = ids.collect::<Vec<String>>().into();
+    }
+    if scales_memory(request, &space.subject) {
+        let levels = space.tunable.groups.iter().flat_map(|g| &g.formats);
+        let scaled = levels.filter(|s| matches!(s, Setting::Scaled(_)));
+        all[SCALED] = scaled.map(ToString::to_string).collect::<Vec<_>>().into();
     }
     if request.layout {
         all["layout"] = true.into();

@@ -2,6 +2,7 @@
 use crate::parse::{ArgumentError, parse_if};
 use crate::{DeviceArg, parse_arch, parse_count, parse_gib, parse_limit, parse_seed, parse_size};
 use kerf_num::Metric;
+use kerf_num::scaled::ElementCode;
 use kerf_pass::SiteFormat;
 use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::formats::{LOWER, NARROW};
@@ -142,6 +143,11 @@ pub struct Args {
     /// Hold buffers, shared and local arrays in narrower formats too.
     #[arg(long, value_enum, default_value = "on")]
     pub(super) storage: Switch,
+    /// Scaled formats that memory may be held in beside --formats: i16 and i8 (integers), e4m3 and e5m2 (8-bit floating point), each
+    /// with a power of two for a buffer, from the range of its values; or none. By default all where the strategy is guided and
+    /// --formats is not given, as far as the tolerance is likely to allow them. Applications have none.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_code)]
+    pub(super) scaled: Vec<Option<ElementCode>>,
     /// Where errors are measured, and with cuda times too.
     #[arg(long, value_name = "auto|cpu|cuda", default_value = "auto", value_parser = crate::parse_device)]
     pub(super) device: DeviceArg,
@@ -249,6 +255,9 @@ impl Args {
                 _ => vec![What::Precision],
             };
         }
+        if self.scaled.is_empty() && guided && self.app.is_none() && self.formats.is_empty() {
+            self.scaled = ElementCode::ALL.map(Some).to_vec();
+        }
         if self.formats.is_empty() {
             self.pairs = guided && self.app.is_none();
             self.formats = match guided {
@@ -340,6 +349,14 @@ fn parse_tolerance(s: &str) -> Result<Tolerance, ArgumentError> {
 fn parse_part(s: &str) -> Result<f64, ArgumentError> {
     let expected = "a number between 0 and 1, e.g. 0.8";
     parse_if(s, |v| *v > 0.0 && *v < 1.0, expected)
+}
+
+/// A code, or `none` of them.
+fn parse_code(text: &str) -> Result<Option<ElementCode>, ArgumentError> {
+    if text == "none" {
+        return Ok(None);
+    }
+    parse_if(text, |_| true, "i16, i8, e4m3, e5m2 or none").map(Some)
 }
 
 /// A tuner, or `none` of them.

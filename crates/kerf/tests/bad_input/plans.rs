@@ -82,7 +82,11 @@ fn buffers_that_cannot() {
     );
     refused(
         &storage("\"x\": \"dw32\""),
-        &["`x` of kernel scale", "pairs are for computing"],
+        &["plan.json", "dw32: pairs are for computing"],
+    );
+    refused(
+        &storage("\"x\": \"i16*0.3\""),
+        &["plan.json", "`i16*0.3`", "power of two as its scale"],
     );
 }
 

@@ -105,3 +105,13 @@ extern "C" __global__ void beyond(const double *x, double *out, int n)
     if (i < n)
         out[i] = x[i] * x[i + 1];
 }
+
+// Every value waits for memory.
+__global__ void pairs(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float sum = x[i] + x[i ^ 1];
+        out[i] = sum;
+    }
+}

@@ -486,7 +486,7 @@ impl Bench<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kerf_pass::SiteFormat;
+    use kerf_num::Format;
 
     fn change(sites: &[usize]) -> Change {
         Change {
@@ -502,7 +502,7 @@ mod tests {
     fn held(names: &[&str]) -> Change {
         let mut plan = Plan::default();
         let k = plan.kernels.entry("k".into()).or_default();
-        let all = names.iter().map(|n| ((*n).to_owned(), SiteFormat::F16));
+        let all = names.iter().map(|n| ((*n).to_owned(), Format::F16.into()));
         k.storage.extend(all);
         Change {
             what: String::new(),

@@ -28,6 +28,7 @@ pub fn validation(v: &Validation) -> String {
             v.excused_by()
         );
     }
+    t += &claims::saturated(v);
     let _ = write!(t, "\n  {}", claims::confidence(v));
     t
 }

@@ -1,0 +1,11 @@
+; plan: {"version":1,"kernels":{"k":{"storage":{"a":"e4m3*2^3"}}}}
+; A buffer of floats in 8-bit floating-point codes: loads decode, stores encode.
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k(ptr addrspace(1) %a, i32 %i) {
+  %at = getelementptr float, ptr addrspace(1) %a, i32 %i
+  %x = load float, ptr addrspace(1) %at, align 4
+  %y = fmul float %x, 3.0
+  %next = getelementptr i8, ptr addrspace(1) %at, i64 4
+  store float %y, ptr addrspace(1) %next, align 4
+  ret void
+}
