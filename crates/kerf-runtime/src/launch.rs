@@ -2,7 +2,7 @@
 use crate::call::call;
 use crate::error::{CallFailure, code};
 use crate::launch_request::LaunchRequest;
-use crate::planned_launch::LaunchShape;
+use crate::planned_launch::DeviceLaunch;
 use crate::register::Dim3;
 use crate::registered::Ready;
 use crate::replay::hooks;
@@ -213,7 +213,7 @@ impl Timer {
 fn begin_on_cpu(
     s: &mut State,
     f: &Ready,
-    shape: &LaunchShape,
+    shape: &DeviceLaunch,
     cooperative: bool,
 ) -> Result<(), CallFailure> {
     if let Some(why) = &f.refused {

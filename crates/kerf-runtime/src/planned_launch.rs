@@ -1,11 +1,12 @@
 //! How a launch that the application asks for becomes one of the kernel under its plan: a coarsened kernel is launched with
-//! fewer threads, a regrouped one with fewer blocks, and one that is compiled for a block with no other.
+//! fewer threads, one with other blocks with those, a regrouped one with fewer blocks, and one that is compiled for a block with no other.
 use crate::error::{CallFailure, code};
-use kerf_pass::{Coarsening, KernelPlan, index_space};
+use kerf_pass::{Coarsening, KernelPlan, index_space, reblock};
 
 /// What a plan changes of the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PlannedLaunch {
+    reblock: Option<u32>,
     coarsen: Option<Coarsening>,
     regroup: Option<u32>,
     block: Option<[u32; 3]>,
@@ -13,7 +14,7 @@ pub struct PlannedLaunch {
 
 /// A launch as the device makes it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LaunchShape {
+pub struct DeviceLaunch {
     /// Blocks.
     pub grid: [u32; 3],
     /// Threads of a block.
@@ -24,7 +25,7 @@ pub struct LaunchShape {
     pub arguments: Vec<Vec<u8>>,
 }
 
-impl LaunchShape {
+impl DeviceLaunch {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
@@ -40,6 +41,7 @@ impl PlannedLaunch {
     /// What the plan of a kernel changes of its launches; none if they stay.
     pub fn from_plan(k: &KernelPlan) -> Option<PlannedLaunch> {
         let planned = PlannedLaunch {
+            reblock: k.reblock,
             coarsen: k.coarsen,
             regroup: k.regroup,
             block: k.block,
@@ -53,7 +55,7 @@ impl PlannedLaunch {
         kernel: &str,
         (grid, block, shared): ([u32; 3], [u32; 3], u32),
         cooperative: bool,
-    ) -> Result<LaunchShape, CallFailure> {
+    ) -> Result<DeviceLaunch, CallFailure> {
         let refused = |why: &dyn std::fmt::Display| {
             let why = format!("KERF_PLAN: {kernel} cannot be launched as the plan says: {why}");
             CallFailure::new(code::INVALID_CONFIGURATION, why)
@@ -64,7 +66,11 @@ impl PlannedLaunch {
             );
             return Err(refused(&why));
         }
-        let mut shape = LaunchShape {
+        let (grid, block) = match self.reblock {
+            Some(x) => reblock::launch(x, grid, block),
+            None => (grid, block),
+        };
+        let mut shape = DeviceLaunch {
             grid,
             block,
             shared,
@@ -77,7 +83,7 @@ impl PlannedLaunch {
                 ));
             }
             let r = index_space::launch(groups, grid, block, shared).map_err(|e| refused(&e))?;
-            shape = LaunchShape {
+            shape = DeviceLaunch {
                 grid: r.grid,
                 block: r.block,
                 shared: r.shared,
@@ -100,7 +106,10 @@ impl PlannedLaunch {
     ) -> Result<u32, E> {
         match (self.regroup, &self.coarsen) {
             (Some(groups), _) => {
-                let all = (threads.saturating_mul(groups), shared.saturating_mul(groups));
+                let all = (
+                    threads.saturating_mul(groups),
+                    shared.saturating_mul(groups),
+                );
                 Ok(fitting(all.0, all.1)?.saturating_mul(groups))
             }
             (None, Some(c)) => fitting(threads.div_ceil(c.factor), shared),
@@ -144,6 +153,20 @@ mod tests {
     }
 
     #[test]
+    fn other_blocks_hold_as_many_threads() {
+        let p = planned(KernelPlan {
+            reblock: Some(256),
+            coarsen: Some(Coarsening::blocked(2)),
+            ..KernelPlan::default()
+        });
+        let l = |grid, block| p.shape("k", (grid, block, 0), false);
+        let l = |grid, block| l(grid, block).map(|l| (l.grid, l.block)).ok();
+        let (row, other) = (([8, 2, 1], [64, 1, 1]), ([3, 1, 1], [64, 1, 1]));
+        assert_eq!(l(row.0, row.1), Some(([2, 2, 1], [128, 1, 1])));
+        assert_eq!(l(other.0, other.1), Some(([3, 1, 1], [32, 1, 1])));
+    }
+
+    #[test]
     fn regrouped_blocks_know_how_many_they_are() {
         let p = planned(KernelPlan {
             regroup: Some(4),
@@ -165,7 +188,10 @@ mod tests {
             ..KernelPlan::default()
         });
         let own = ([5, 1, 1], [64, 1, 1], 0);
-        assert_eq!(p.shape("k", own, true).map(|l| l.block).ok(), Some([64, 1, 1]));
+        assert_eq!(
+            p.shape("k", own, true).map(|l| l.block).ok(),
+            Some([64, 1, 1])
+        );
         assert!(p.shape("k", ([5, 1, 1], [32, 1, 1], 0), false).is_err());
     }
 }

@@ -93,6 +93,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 storage,
                 approx: None,
                 layout: false,
+                blocks: false,
                 code: false,
                 algebra: None,
                 made: None,

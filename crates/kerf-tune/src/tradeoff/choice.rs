@@ -101,6 +101,7 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         storage: true,
         approx: None,
         layout: false,
+        blocks: false,
         code: false,
         algebra: None,
         made: None,

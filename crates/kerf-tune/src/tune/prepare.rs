@@ -125,6 +125,7 @@ fn choices(
         storage: request.storage,
         approx: request.approx,
         layout: request.layout,
+        blocks: false,
         code: request.code,
         algebra: request.algebra.then_some(&request.profile),
         made: counts.as_ref().map(|counts| MadeScope {
