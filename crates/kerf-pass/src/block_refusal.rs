@@ -1,4 +1,5 @@
 //! Why a kernel cannot have a block of another shape, or be launched with one.
+use crate::coarsen::CoarsenObstacle;
 use kerf_llvm::LlvmError;
 
 /// Why a kernel cannot have a block of another shape, or be launched with one.
@@ -66,6 +67,29 @@ pub enum BlockRefusal {
         /// Threads of a warp.
         group: u32,
     },
+    /// Other blocks along x have no threads, or too many.
+    #[error("a block along x has from 1 to {most} threads, and the plan says {x}")]
+    Threads {
+        /// What the plan says.
+        x: u32,
+        /// The most that can be.
+        most: u32,
+    },
+    /// What a thread does depends on others, or on their order.
+    #[error("its threads are more than places in a row: {0}")]
+    NoRow(CoarsenObstacle),
+    /// Blocks have memory of their own.
+    #[error("it has shared memory, which belongs to its blocks")]
+    SharedMemory,
+    /// Blocks wait for their threads.
+    #[error("it has a barrier, which belongs to its blocks")]
+    Barrier,
+    /// An index is used for something else than the thread's place in the row.
+    #[error("it reads {0} for more than the place of its thread in the row")]
+    Index(String),
+    /// A plan asks for other blocks in two ways.
+    #[error("`reblock` goes with neither `block` nor `regroup`")]
+    TwoBlocks,
     /// The pass failed.
     #[error(transparent)]
     Pass(#[from] LlvmError),

@@ -24,7 +24,7 @@ fn is_cast(v: Value) -> bool {
 }
 
 /// Uses of a value that are not casts, with what is used there.
-fn uses(v: Value) -> Vec<(Value, Value)> {
+pub(crate) fn uses(v: Value) -> Vec<(Value, Value)> {
     let mut out = Vec::new();
     let mut seen = vec![v];
     let mut next = 0;
@@ -45,7 +45,7 @@ fn uses(v: Value) -> Vec<(Value, Value)> {
 const MOST_CASTS: usize = 16;
 
 /// What a value is but for casts.
-fn plain(mut v: Value) -> Value {
+pub(crate) fn plain(mut v: Value) -> Value {
     for _ in 0..MOST_CASTS {
         if !is_cast(v) {
             break;

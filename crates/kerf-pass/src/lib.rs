@@ -25,6 +25,7 @@ pub mod math;
 pub mod matrix_moves;
 pub mod partition;
 pub mod plan;
+pub mod reblock;
 pub mod reference_library;
 mod registers;
 pub mod rewriting;

@@ -13,6 +13,7 @@ use crate::index_space;
 use crate::made_calls::MadeCalls;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition, PartitionRefusal};
+use crate::reblock;
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
 use crate::storage;
@@ -58,6 +59,9 @@ pub struct KernelPlan {
     /// Warp-sized blocks that are put together to one ([`crate::index_space`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regroup: Option<u32>,
+    /// Threads along x of the blocks that launches get in place of their own ([`crate::reblock`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reblock: Option<u32>,
     /// Neighbouring threads whose work one thread does ([`crate::coarsen`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coarsen: Option<Coarsening>,
@@ -77,6 +81,7 @@ impl KernelPlan {
             && self.partition.is_none()
             && self.block.is_none()
             && self.regroup.is_none()
+            && self.reblock.is_none()
             && self.coarsen.is_none()
             && self.code.is_none()
     }
@@ -392,6 +397,14 @@ impl Plan {
                 kernel: name.clone(),
                 why,
             };
+            if let Some(x) = k.reblock {
+                if k.block.is_some() || k.regroup.is_some() {
+                    return Err(refused(BlockRefusal::TwoBlocks));
+                }
+                if let Some(why) = reblock::obstacle(m, f, x) {
+                    return Err(refused(why));
+                }
+            }
             if let Some(c) = k.regroup {
                 let block = [index_space::GROUP, 1, 1];
                 if k.block.is_some_and(|b| b != block) {

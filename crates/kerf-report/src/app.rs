@@ -125,6 +125,13 @@ pub fn explain(r: &AppResult) -> String {
             let _ = writeln!(o, "  {name}: {to} {format}");
         }
     }
+    if !r.left_out.is_empty() {
+        let _ = writeln!(o, "\nnot searched:");
+    }
+    for l in &r.left_out {
+        let kernel = shortened(&l.kernel);
+        let _ = writeln!(o, "  {} of {kernel}: {}", l.what, l.why);
+    }
     let faster = r
         .front
         .iter()
@@ -321,9 +328,14 @@ fn groups_section(r: &AppResult) -> String {
 
 /// How to repeat the search, and the end of the page.
 fn repeat_section(r: &AppResult) -> String {
+    let what = match r.what.is_empty() {
+        true => String::new(),
+        false => format!(" --what {}", r.what.join(",")),
+    };
     format!(
-        "<section id=\"repeat\"><h2>Repeat it</h2><pre class=\"command\">kerf tune --app {} --tolerance {:e} --metric {} --strategy {} --budget {} --seed {} --out again</pre><p class=\"about\">{} evaluations, {} failed; the search ended: {}; {:.1} s. Run with the plan: <code>KERF_PLAN=plan.json</code> before the command.</p></section>\n</main>\n<footer>Made by Kerf {}. Times are {}.</footer>\n</body>\n</html>\n",
+        "<section id=\"repeat\"><h2>Repeat it</h2><pre class=\"command\">kerf tune --app {}{} --tolerance {:e} --metric {} --strategy {} --budget {} --seed {} --out again</pre><p class=\"about\">{} evaluations, {} failed; the search ended: {}; {:.1} s. Run with the plan: <code>KERF_PLAN=plan.json</code> before the command.</p></section>\n</main>\n<footer>Made by Kerf {}. Times are {}.</footer>\n</body>\n</html>\n",
         escaped(&quoted(&r.command)),
+        escaped(&what),
         r.tolerance,
         escaped(&r.metric.to_string()),
         escaped(&r.strategy),
@@ -403,7 +415,15 @@ mod tests {
         assert!(page(&r).contains("is not within the tolerance"));
         // Fields that the text needs are not optional: a result without one is no result.
         let whole = serde_json::to_value(result()).expect("JSON");
-        let optional = ["checked", "counts", "kernels_by", "local"];
+        let optional = [
+            "checked",
+            "counts",
+            "kernels_by",
+            "local",
+            "what",
+            "layouts",
+            "changed",
+        ];
         for field in whole.as_object().expect("an object").keys() {
             let mut less = whole.clone();
             less.as_object_mut().expect("an object").remove(field);

@@ -6,7 +6,7 @@ use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
-use kerf_pass::{Coarsening, index_space};
+use kerf_pass::{Coarsening, index_space, reblock};
 use kerf_workload::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use kerf_workload::finite::all_finite;
 use kerf_workload::generate::perturb::Perturb;
@@ -60,6 +60,8 @@ pub struct WorkloadSession<'a> {
     pub lambda: BTreeMap<String, f32>,
     /// Warp-sized blocks that go into one, for kernels whose index space a plan changes, by symbol.
     pub regroup: BTreeMap<String, u32>,
+    /// Threads along x of other blocks, by symbol.
+    pub reblock: BTreeMap<String, u32>,
     /// Kernels of which a thread does the work of several, by symbol.
     pub coarsen: BTreeMap<String, Coarsening>,
     /// Buffers as kernels declare them, where these say themselves how they are held.
@@ -84,6 +86,7 @@ impl<'a> WorkloadSession<'a> {
             change: InputChange::default(),
             lambda: BTreeMap::new(),
             regroup: BTreeMap::new(),
+            reblock: BTreeMap::new(),
             coarsen: BTreeMap::new(),
             declared: None,
         }
@@ -536,6 +539,9 @@ impl<'a> WorkloadSession<'a> {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
                     }
                     let (mut grid, mut block, mut shared) = (c.grid, c.block, shared);
+                    if let Some(x) = self.reblock.get(&k.symbol) {
+                        (grid, block) = reblock::launch(*x, grid, block);
+                    }
                     if let Some(groups) = self.regroup.get(&k.symbol) {
                         let r =
                             index_space::launch(*groups, grid, block, shared).map_err(|why| {

@@ -104,6 +104,10 @@ pub fn read_plan(path: Option<&Path>) -> Result<(Plan, Buffers), CallFailure> {
     };
     let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
     let plan = Plan::parse(&text).map_err(|e| bad(e.to_string()))?;
+    if !plan.launch.is_empty() {
+        let why = "`launch` has parameters of a workload, which no application has";
+        return Err(bad(why.into()));
+    }
     Ok((plan, buffers))
 }
 

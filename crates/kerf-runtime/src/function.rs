@@ -60,6 +60,7 @@ pub fn attributes(
     let version = version.map_err(|_| CallFailure::from(code::INVALID_DEVICE_FUNCTION))?;
     let u = s.unit(f.module)?;
     let program = u.program_of(&f.symbol);
+    let planned = u.planned.get(&f.symbol).copied().unwrap_or_default();
     let shared = u
         .kernels
         .iter()
@@ -68,10 +69,11 @@ pub fn attributes(
     let stats = s
         .on_device(|d| d.stats(program, &f.symbol))
         .unwrap_or_default();
+    let most = stats.max_threads.unwrap_or(1024);
     Ok(FunctionAttributes {
         shared: stats.shared_bytes.map_or(shared, |b| b as usize),
         local: stats.local_bytes.unwrap_or(0) as usize,
-        max_threads: stats.max_threads.unwrap_or(1024) as i32,
+        max_threads: planned.most_threads(most) as i32,
         registers: stats.registers.unwrap_or(32) as i32,
         ptx_version: version as i32,
         max_dynamic_shared: f.shared_limit.saturating_sub(shared) as i32,
@@ -170,6 +172,7 @@ pub fn occupancy(
     }
     let u = s.unit(f.module)?;
     let program = u.program_of(&f.symbol);
+    let planned = u.planned.get(&f.symbol).copied().unwrap_or_default();
     let fixed = u
         .kernels
         .iter()
@@ -181,7 +184,9 @@ pub fn occupancy(
     }
     let on_cpu = s.device()?.kind() == DeviceKind::Cpu;
     let all = if on_cpu { shared + fixed } else { shared };
-    let n = s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads as u32, all as u32))?;
+    let n = planned.resident(threads as u32, all as u32, |threads, shared| {
+        s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads, shared))
+    })?;
     Ok(n as i32)
 }
 

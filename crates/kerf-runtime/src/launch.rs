@@ -2,6 +2,7 @@
 use crate::call::call;
 use crate::error::{CallFailure, code};
 use crate::launch_request::LaunchRequest;
+use crate::planned_launch::DeviceLaunch;
 use crate::register::Dim3;
 use crate::registered::Ready;
 use crate::replay::hooks;
@@ -134,6 +135,7 @@ pub fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), CallF
         parameters: k.params.len(),
         static_shared: k.static_shared_bytes as u32,
         lambda: u.lambda.get(&symbol).copied(),
+        planned: u.planned.get(&symbol).copied().unwrap_or_default(),
         refused: u.refused.get(&symbol).cloned(),
         symbol,
     });
@@ -208,18 +210,22 @@ impl Timer {
 }
 
 /// Before a launch on the CPU: refuses what cannot run there, and watches the rest.
-fn begin_on_cpu(s: &mut State, f: &Ready, r: &LaunchRequest) -> Result<(), CallFailure> {
+fn begin_on_cpu(
+    s: &mut State,
+    f: &Ready,
+    shape: &DeviceLaunch,
+    cooperative: bool,
+) -> Result<(), CallFailure> {
     if let Some(why) = &f.refused {
         let why = format!("{} cannot run on the CPU: {why}", f.name());
         return Err(CallFailure::new(code::NOT_SUPPORTED, why));
     }
-    if r.cooperative {
-        let threads = r.block.iter().product::<u32>();
-        let blocks = r.grid.iter().map(|g| u64::from(*g)).product();
-        fits(s, f, threads, blocks, r.shared as u32 + f.static_shared)?;
+    if cooperative {
+        let shared = shape.shared + f.static_shared;
+        fits(s, f, shape.threads(), shape.blocks(), shared)?;
     }
     // The blocks of a cooperative grid take turns, all at once.
-    if !r.cooperative {
+    if !cooperative {
         watch::begin(f.name());
     }
     Ok(())
@@ -235,6 +241,8 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     if r.shared + f.static_shared as usize > shared_limit.max(48 * 1024) {
         return Err(code::INVALID_VALUE.into());
     }
+    let asked = (r.grid, r.block, r.shared as u32);
+    let mut shape = f.planned.shape(f.name(), asked, r.cooperative)?;
     let (is_traced, watched) = (s.trace.is_some(), s.watched());
     let mut pointers: Vec<*mut c_void> = match f.parameters {
         0 => Vec::new(),
@@ -252,15 +260,17 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     if f.lambda.is_some() {
         pointers.push((&raw mut lambda_value).cast());
     }
+    let last = shape.arguments.iter_mut();
+    pointers.extend(last.map(|a| a.as_mut_ptr().cast::<c_void>()));
     if let Some(k) = info.as_ref().filter(|_| watched) {
         learn(s, k, &pointers);
-        let shape = (r.grid, r.block, r.shared);
-        recording::before(s, f.module, k, shape, &pointers)?;
+        let asked = (r.grid, r.block, r.shared);
+        recording::before(s, f.module, k, asked, &pointers)?;
     }
     managed::to_device(s)?;
     let on_cpu = s.device()?.kind() == DeviceKind::Cpu;
     if on_cpu {
-        begin_on_cpu(s, &f, &r)?;
+        begin_on_cpu(s, &f, &shape, r.cooperative)?;
     } else if is_traced {
         s.take_turn();
     }
@@ -271,9 +281,9 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     let mut l = RawLaunch {
         symbol: &f.symbol,
         name: f.name(),
-        grid: r.grid,
-        block: r.block,
-        shared: r.shared as u32,
+        grid: shape.grid,
+        block: shape.block,
+        shared: shape.shared,
         args: &mut pointers,
         stream: r.stream,
         cooperative: r.cooperative,
@@ -284,7 +294,7 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     }
     if let (Some(k), Some(timer)) = (&info, timer) {
         let seconds = timer.stop(s, r.stream)?;
-        tracing::after(s, f.module, k, seconds);
+        tracing::after(s, f.module, k, r.block, seconds);
         recording::after(s)?;
     }
     print(&printed?);

@@ -25,6 +25,7 @@ mod launch_request;
 mod load;
 mod managed;
 mod memory;
+mod planned_launch;
 mod process;
 mod record;
 mod recording;

@@ -1,6 +1,7 @@
 //! Device code from bitcode to something that can be launched, when it is first needed.
 use crate::cache;
 use crate::error::{CallFailure, code};
+use crate::planned_launch::PlannedLaunch;
 use crate::registered::{LoadedUnit, RegisteredUnit};
 use crate::state::State;
 use kerf_ir::blob;
@@ -68,6 +69,7 @@ fn named(plan: &Plan, infos: &[KernelInfo]) -> BTreeSet<String> {
 struct Compiled {
     program: usize,
     lambda: BTreeMap<String, f32>,
+    planned: BTreeMap<String, PlannedLaunch>,
     storage: BTreeMap<String, BTreeMap<String, StorageFormat>>,
 }
 
@@ -95,9 +97,15 @@ fn compile(
         .iter()
         .filter_map(|(n, k)| Some((of(n)?, k.partition.as_ref()?.lambda as f32)))
         .collect();
+    let planned = plan
+        .kernels
+        .iter()
+        .filter_map(|(n, k)| Some((of(n)?, PlannedLaunch::from_plan(k)?)))
+        .collect();
     let done = |program| Compiled {
         program,
         lambda,
+        planned,
         storage,
     };
     let symbols: Vec<String> = m.kernel_functions().iter().map(|f| f.name()).collect();
@@ -109,11 +117,6 @@ fn compile(
     }
     let checked = s.config()?.memcheck.is_some();
     s.aside(|_| {
-        if let Some((name, _)) = plan.kernels.iter().find(|(_, k)| k.coarsen.is_some()) {
-            let why =
-                format!("`coarsen` of {name} is for workloads: launches of applications stay");
-            return Err(bad("KERF_PLAN", why));
-        }
         plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
         if checked {
             kerf_pass::sanitize::instrument(m).map_err(|e| bad(&source, e.0))?;
@@ -179,6 +182,7 @@ fn from_kept(s: &mut State, unit: usize) -> Result<Option<LoadedUnit>, CallFailu
         apart: None,
         kernels: kept.kernels,
         lambda: BTreeMap::new(),
+        planned: BTreeMap::new(),
         refused: kept.refused,
         storage: BTreeMap::new(),
     };
@@ -187,7 +191,8 @@ fn from_kept(s: &mut State, unit: usize) -> Result<Option<LoadedUnit>, CallFailu
         kernels::retain(&m, |k| changed.contains(&k.name()));
         device_code::provide(&m);
         let c = compile(s, unit, &m, &plan, &loaded.kernels)?;
-        (loaded.lambda, loaded.storage) = (c.lambda, c.storage);
+        (loaded.lambda, loaded.planned) = (c.lambda, c.planned);
+        loaded.storage = c.storage;
         loaded.apart = Some((c.program, changed));
     }
     Ok(Some(loaded))
@@ -244,6 +249,7 @@ fn load(s: &mut State, unit: usize) -> Result<LoadedUnit, CallFailure> {
         apart: None,
         kernels: infos,
         lambda: c.lambda,
+        planned: c.planned,
         refused,
         storage: c.storage,
     })

@@ -1,5 +1,6 @@
 //! What the application registers: device code, and the functions and variables that host code names.
 use crate::error::CallFailure;
+use crate::planned_launch::PlannedLaunch;
 use kerf_ir::blob::Meta;
 use kerf_ir::kernels::KernelInfo;
 use kerf_num::StorageFormat;
@@ -57,6 +58,8 @@ pub struct LoadedUnit {
     pub kernels: Vec<KernelInfo>,
     /// Last argument of kernels that run in two versions.
     pub lambda: BTreeMap<String, f32>,
+    /// What the plan changes of launches, by kernel.
+    pub planned: BTreeMap<String, PlannedLaunch>,
     /// Why the CPU cannot run some kernels.
     pub refused: BTreeMap<String, String>,
     /// Formats that the plan holds parameters in, by kernel.
@@ -91,6 +94,8 @@ pub struct Ready {
     pub static_shared: u32,
     /// Last argument, where it runs in two versions.
     pub lambda: Option<f32>,
+    /// What the plan changes of its launches.
+    pub planned: PlannedLaunch,
     /// Why the CPU cannot run it.
     pub refused: Option<String>,
 }
@@ -113,6 +118,7 @@ mod tests {
             apart: None,
             kernels: Vec::new(),
             lambda: BTreeMap::new(),
+            planned: BTreeMap::new(),
             refused: BTreeMap::new(),
             storage: BTreeMap::new(),
         };

@@ -25,6 +25,8 @@ struct Kernel {
     unit: usize,
     launches: u64,
     seconds: f64,
+    /// Threads of its blocks, as the application launches it, each once.
+    blocks: BTreeSet<[u32; 3]>,
 }
 
 #[derive(Serialize)]
@@ -241,14 +243,15 @@ impl RunTrace {
         self.allocations.insert(number, (bytes, element));
     }
 
-    /// A kernel was launched, and took so long.
-    pub fn launched(&mut self, unit: usize, k: &KernelInfo, seconds: f64) {
+    /// A kernel was launched with such blocks, and took so long.
+    pub fn launched(&mut self, unit: usize, k: &KernelInfo, block: [u32; 3], seconds: f64) {
         let e = self.kernels.entry(k.symbol.clone()).or_default();
         if e.launches == 0 {
             (e.name, e.symbol, e.unit) = (k.name.clone(), k.symbol.clone(), unit);
         }
         e.launches += 1;
         e.seconds += seconds;
+        e.blocks.insert(block);
     }
 
     /// Writes `trace.json`, at the end; gives what was copied.

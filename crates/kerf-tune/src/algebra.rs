@@ -6,8 +6,8 @@
 use crate::group::Group;
 use crate::rewrite_level::{AS_WRITTEN, RewriteLevel};
 use crate::setting::Setting;
-use crate::subject::Subject;
-use kerf_algebra::{CostTable, candidates, clusters};
+use crate::subject::{Kernel, Subject};
+use kerf_algebra::{CostTable, ExpressionCluster, candidates, clusters};
 use kerf_device::profile::DeviceProfile;
 use kerf_ir::rewriting::Rewriting;
 use kerf_llvm::Module;
@@ -75,58 +75,72 @@ pub(crate) fn add(
     groups: &mut Vec<Group>,
 ) -> Vec<RewriteChoice> {
     let mut choices = Vec::new();
-    let Ok(m) = subject.program.module() else {
-        return choices;
-    };
     let costs = DeviceCosts::new(profile);
-    for (at, k) in subject.kernels.iter().enumerate() {
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
-        for c in clusters(&m, f) {
-            let table = match c.format {
-                Format::F32 => &costs.single,
-                _ => &costs.double,
-            };
-            let mut levels: Vec<RewriteLevel> = candidates(&c, table)
-                .into_iter()
-                .map(RewriteLevel::new)
-                .collect();
-            levels.retain(|l| carried_out(&m, &k.name, &l.rewriting));
-            if levels.is_empty() {
-                continue;
+    for (m, kernels) in subject.modules().unwrap_or_default() {
+        for at in kernels {
+            for (c, levels) in rewritable(&m, &subject.kernels[at], &costs) {
+                add_cluster(&c, levels, (at, &subject.kernels[at]), groups, &mut choices);
             }
-            let changed = levels.iter().flat_map(|l| &l.changes);
-            let variables: BTreeSet<String> =
-                changed.clone().filter_map(|e| e.variable.clone()).collect();
-            let lines: BTreeSet<u32> = changed.map(|e| e.line).filter(|l| *l > 0).collect();
-            let sites = levels.iter().flat_map(|l| &l.rewriting.sites);
-            let sites: BTreeSet<usize> = sites.copied().collect();
-            let lines = match lines.is_empty() {
-                true => c.lines(),
-                false => lines.into_iter().collect(),
-            };
-            choices.push(RewriteChoice {
-                group: groups.len(),
-                kernel: k.name.clone(),
-                levels: levels.iter().map(|l| l.rewriting.clone()).collect(),
-            });
-            let own = Setting::Rewrite(AS_WRITTEN);
-            let settings = levels.iter().map(RewriteLevel::setting);
-            groups.push(Group {
-                name: format!("{}: {}", k.name, title(&lines, &variables)),
-                kernel: k.name.clone(),
-                at,
-                formats: std::iter::once(own).chain(settings).collect(),
-                sites: sites.into_iter().collect(),
-                lines,
-                holds: Vec::new(),
-                rewrites: levels,
-                made: Vec::new(),
-            });
         }
     }
     choices
+}
+
+/// The clusters of a kernel that a rewriting makes cheaper, with their levels.
+fn rewritable(
+    m: &Module,
+    k: &Kernel,
+    costs: &DeviceCosts,
+) -> Vec<(ExpressionCluster, Vec<RewriteLevel>)> {
+    let all = m.function(&k.symbol).map(|f| clusters(m, f));
+    let levels = |c: ExpressionCluster| {
+        let table = match c.format {
+            Format::F32 => &costs.single,
+            _ => &costs.double,
+        };
+        let all = candidates(&c, table).into_iter().map(RewriteLevel::new);
+        let possible = all.filter(|l| carried_out(m, &k.name, &l.rewriting));
+        let levels: Vec<RewriteLevel> = possible.collect();
+        (!levels.is_empty()).then_some((c, levels))
+    };
+    all.into_iter().flatten().filter_map(levels).collect()
+}
+
+/// Adds the group of a cluster.
+fn add_cluster(
+    c: &ExpressionCluster,
+    levels: Vec<RewriteLevel>,
+    (at, k): (usize, &Kernel),
+    groups: &mut Vec<Group>,
+    choices: &mut Vec<RewriteChoice>,
+) {
+    let changed = levels.iter().flat_map(|l| &l.changes);
+    let variables: BTreeSet<String> = changed.clone().filter_map(|e| e.variable.clone()).collect();
+    let lines: BTreeSet<u32> = changed.map(|e| e.line).filter(|l| *l > 0).collect();
+    let sites = levels.iter().flat_map(|l| &l.rewriting.sites);
+    let sites: BTreeSet<usize> = sites.copied().collect();
+    let lines = match lines.is_empty() {
+        true => c.lines(),
+        false => lines.into_iter().collect(),
+    };
+    choices.push(RewriteChoice {
+        group: groups.len(),
+        kernel: k.name.clone(),
+        levels: levels.iter().map(|l| l.rewriting.clone()).collect(),
+    });
+    let own = Setting::Rewrite(AS_WRITTEN);
+    let settings = levels.iter().map(RewriteLevel::setting);
+    groups.push(Group {
+        name: format!("{}: {}", k.name, title(&lines, &variables)),
+        kernel: k.name.clone(),
+        at,
+        formats: std::iter::once(own).chain(settings).collect(),
+        sites: sites.into_iter().collect(),
+        lines,
+        holds: Vec::new(),
+        rewrites: levels,
+        made: Vec::new(),
+    });
 }
 
 /// What an assignment says of expressions, as part of a plan. A call that is rewritten has no variant.

@@ -4,6 +4,8 @@
 //! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
 pub mod acceptance;
 mod confirm;
+mod counted_launch;
+mod counting;
 mod error;
 mod evaluate;
 mod event;
@@ -19,13 +21,14 @@ mod subject;
 pub mod values;
 mod weighted;
 
+pub use counted_launch::{CountLaunches, CountedLaunch};
 pub use error::AppError;
 pub use evaluate::EvaluationFailure;
 pub use event::AppEvent;
 pub use replay::{NoReplay, ReplaySummary};
-pub use request::{AppRequest, Estimate, TimeBy};
+pub use request::{AppRequest, TimeBy};
 pub use result::{
-    AppResult, Confirmation, KernelShare, Local, LocalKernel, RejectedPlan, Validated,
+    AppResult, Confirmation, KernelShare, Local, LocalKernel, NotSearched, RejectedPlan, Validated,
 };
 pub use shares::COVERED;
 
@@ -51,7 +54,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use values::ValueSource;
-use weighted::Weighted;
+use weighted::{AppModels, Weighted};
 
 /// What the tolerance bounds where nobody says: values near zero, of which an application's output has many, decide nothing.
 pub const DEFAULT_METRIC: Metric = Metric::RelLinf;
@@ -90,7 +93,7 @@ fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
             _ => None,
         },
         copies: matches!(request.source, ValueSource::Copies),
-        records: false,
+        records: 0,
         record: None,
         require: request.require.clone(),
     }
@@ -99,7 +102,7 @@ fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
 /// What makes a search the same search; the budget may grow.
 fn description(request: &AppRequest, space: &AppSpace, replayed: bool) -> serde_json::Value {
     let groups = space.tunable.groups.iter();
-    json!({
+    let mut all = json!({
         "kerf": env!("CARGO_PKG_VERSION"),
         "command": request.command,
         "device": request.device,
@@ -117,7 +120,14 @@ fn description(request: &AppRequest, space: &AppSpace, replayed: bool) -> serde_
         "replayed": replayed,
         "validated": request.validate_with,
         "require": request.require.as_ref().map(regex_lite::Regex::as_str),
-    })
+        "what": request.what(),
+    });
+    if request.makes_functions() {
+        let levels = space.tunable.made.iter().flat_map(|c| &c.levels);
+        let ids = levels.flat_map(|l| l.functions.iter().map(|f| f.id()));
+        all["functions"] = ids.collect::<Vec<String>>().into();
+    }
+    all
 }
 
 /// What the search came to.
@@ -126,6 +136,8 @@ struct SearchOutcome {
     ended: Reason,
     /// Evaluations that it asked for.
     evaluations: usize,
+    /// Evaluations of layouts.
+    layouts: usize,
     /// Plans that did not run.
     failed: usize,
     /// Everything that ran, the program itself first.
@@ -159,7 +171,8 @@ pub fn tune<'w>(
     let scratch = tempfile::tempdir().map_err(io)?;
     let runner = runner(request, scratch.path());
     let mut original = Original::run(request, &runner, watch)?;
-    let space = AppSpace::new(request, &original.ran.trace, &runner.trace())?;
+    let counted = original.launches.take();
+    let space = AppSpace::new(request, &runner, &original.ran.trace, counted)?;
     watch(&AppEvent::Prepared(
         original.ran.wall_s,
         &space.shares,
@@ -182,8 +195,8 @@ pub fn tune<'w>(
         replayer: replayer_used,
         started: clock,
     };
-    let cost = space.cost(&request.profile);
-    let problem = space.problem(request.tolerance, &cost);
+    let models = space.models(request);
+    let problem = space.problem(request, &models);
     let path = request.out.join(store::FILE);
     let described = description(request, &space, replayer.is_ok());
     let store = Store::open(&path, &described, request.resume)?;
@@ -192,7 +205,7 @@ pub fn tune<'w>(
         app: &app,
         tunable: &space.tunable,
         subject: &space.subject,
-        cost: &cost,
+        models: &models,
         db: store,
         known: BTreeMap::new(),
         nearest: None,
@@ -207,7 +220,7 @@ pub fn tune<'w>(
     let checked = original::checked_program(check, &runner, &mut searcher)?;
     let best = outcome.best.assignment.clone();
     let plan = space.tunable.plan(&space.subject, &best);
-    let mut result = assemble(request, &original, &space, outcome, &cost, checked);
+    let mut result = assemble(request, &original, &space, outcome, &models, checked);
     result.replay = Some(match &replayer {
         Ok(r) => r.summary(),
         Err(why) => ReplaySummary::none(why),
@@ -270,6 +283,7 @@ fn search(
     Ok(SearchOutcome {
         ended: choice.ended,
         evaluations: choice.evaluations,
+        layouts: choice.layouts,
         failed,
         tuned: best.assignment != problem.identity(),
         best,
@@ -284,7 +298,8 @@ fn search(
 /// What a reader must know of the outcome.
 fn warnings(request: &AppRequest, outcome: &SearchOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
-    if outcome.evaluations > 0 && outcome.failed == outcome.evaluations {
+    let evaluated = outcome.evaluations + outcome.layouts;
+    if evaluated > 0 && outcome.failed == evaluated {
         warnings.push(
             "the application failed with every plan: its own check may be stricter than the tolerance"
                 .into(),
@@ -321,13 +336,14 @@ fn assemble(
     original: &Original,
     space: &AppSpace,
     outcome: SearchOutcome,
-    cost: &Weighted,
+    models: &AppModels,
     checked: SanitizerCheck,
 ) -> AppResult {
     let mut all_warnings = original.warnings.clone();
     all_warnings.extend(warnings(request, &outcome));
     let format = |g: &Group, l: &u8| (g.name.clone(), g.formats[*l as usize].to_string());
     let groups = space.tunable.groups.iter().zip(&outcome.best.assignment);
+    let changed = groups.clone().filter(|(_, l)| **l > 0);
     AppResult {
         schema: "kerf.tune-app/1".into(),
         kerf: env!("CARGO_PKG_VERSION").into(),
@@ -355,7 +371,11 @@ fn assemble(
         error: plan_error(&outcome, request),
         confirmed: Some(outcome.confirmed),
         speedup: 1.0 / outcome.best.time,
-        time_by: time_by(request, cost),
+        time_by: time_by(request, &models.judge),
+        what: request.what(),
+        left_out: space.left_out(request, models),
+        layouts: outcome.layouts,
+        changed: changed.map(|(g, l)| format(g, l)).collect(),
         groups: groups.map(|(g, l)| format(g, l)).collect(),
         front: front(&outcome.points),
         local: outcome.local,
@@ -374,9 +394,9 @@ fn plan_error(outcome: &SearchOutcome, request: &AppRequest) -> f64 {
 }
 
 /// How time was told, in words.
-fn time_by(request: &AppRequest, cost: &Weighted) -> String {
+fn time_by(request: &AppRequest, judge: &Weighted) -> String {
     match &request.time {
-        TimeBy::Predicted => format!("predicted: {}", cost.describe()),
+        TimeBy::Predicted => format!("predicted: {}", judge.describe()),
         TimeBy::Kernels => format!("measured: kernel times on {}", request.device),
         TimeBy::Wall => format!("measured: from start to end on {}", request.device),
         TimeBy::Pattern(p) => {

@@ -6,7 +6,7 @@
 //! the part of the warps too, and level 0 of all of them is the program as it is.
 use crate::group::{Group, Grouping, key};
 use crate::setting::{PARTS, Setting};
-use crate::subject::Subject;
+use crate::subject::{Kernel, Subject};
 use kerf_pass::{KernelPlan, MathVariant, Plan, Select, SiteFormat};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +75,12 @@ pub(crate) struct Added {
     pub single: Vec<Single>,
 }
 
+/// Kernels that may change, with their positions.
+fn tuned_kernels(subject: &Subject) -> impl Iterator<Item = (usize, &Kernel)> {
+    let all = subject.kernels.iter().enumerate();
+    all.filter(|(_, k)| k.is_tuned)
+}
+
 /// Adds the variables of math calls and warps to the groups.
 pub(crate) fn add(
     subject: &Subject,
@@ -84,7 +90,7 @@ pub(crate) fn add(
     groups: &mut Vec<Group>,
 ) -> Added {
     let mut math = MathSites::new();
-    for (at, k) in subject.kernels.iter().enumerate() {
+    for (at, k) in tuned_kernels(subject) {
         let mut index: BTreeMap<(String, String), usize> = BTreeMap::new();
         for (site, by_format) in &k.math {
             let own = SiteFormat::from(k.sites[*site].format);
@@ -147,7 +153,8 @@ fn add_warps(
     groups: &mut Vec<Group>,
 ) -> (Option<Warps>, Vec<Single>) {
     let (mut kernels, mut single) = (Vec::new(), Vec::new());
-    for (at, k) in subject.kernels.iter().enumerate() {
+    let modules = subject.modules().map_err(|e| e.to_string());
+    for (at, k) in tuned_kernels(subject) {
         let own = KernelPlan {
             math: cheapest_variants(math, subject, at, |site| own_format(subject, at, site)),
             ..KernelPlan::default()
@@ -157,9 +164,13 @@ fn add_warps(
         }
         let mut plan = Plan::default();
         plan.kernels.insert(k.name.clone(), own);
-        let tried = subject.program.module().map_err(|e| e.to_string());
         let plan = plan.partitioned(0.5, select);
-        match tried.and_then(|m| plan.apply(&m).map_err(|e| e.to_string())) {
+        let tried = modules.as_ref().map_err(String::clone).and_then(|all| {
+            let mut mine = all.iter().filter(|(_, kernels)| kernels.contains(&at));
+            let applied = mine.try_for_each(|(m, _)| plan.apply(&m.duplicate()));
+            applied.map_err(|e| e.to_string())
+        });
+        match tried {
             Ok(()) => kernels.push(at),
             Err(why) => single.push((k.name.clone(), why)),
         }

@@ -5,11 +5,9 @@
 use crate::group::Group;
 use crate::setting::{Setting, intern};
 use crate::subject::Subject;
-use kerf_ir::kernels;
 use kerf_llvm::{Module, Value};
 use kerf_pass::Plan;
 use kerf_pass::coarsen::{Coarsening, FACTORS, coarsen, is_indexed};
-use kerf_workload::expand::{ConcreteStep, expand};
 
 /// Elements of a thread, for one kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,38 +69,20 @@ fn obstacle(m: &Module, symbol: &str) -> Option<String> {
     coarsen(&copy, f, &smallest).err().map(|e| e.to_string())
 }
 
-/// Extents along x of the blocks that kernels are launched with, by symbol.
-fn widths(subject: &Subject, m: &Module) -> Vec<(String, u32)> {
-    let infos = kernels::kernels(m);
-    let w = &subject.workload;
-    let steps = expand(w, &w.launch_space.default_params());
-    let launches = steps.into_iter().flatten().filter_map(|s| match s {
-        Ok(ConcreteStep::Launch(l)) => Some(l),
-        _ => None,
-    });
-    let mut all: Vec<(String, u32)> = launches
-        .filter_map(|l| {
-            let k = kernels::find(&infos, &l.kernel).ok()?;
-            Some((k.symbol.clone(), l.block[0]))
-        })
-        .collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
 /// Adds a group for each kernel that can be coarsened.
 pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> (Vec<CoarseChoice>, Vec<Uncoarsened>) {
     let (mut choices, mut kept) = (Vec::new(), Vec::new());
-    let Ok(m) = subject.program.module() else {
-        return (choices, kept);
-    };
-    let widths = widths(subject, &m);
-    for (at, k) in subject.kernels.iter().enumerate() {
+    let modules = subject.modules().unwrap_or_default();
+    let kernels = modules
+        .iter()
+        .flat_map(|(m, all)| all.iter().map(move |at| (m, *at)));
+    for (m, at) in kernels {
+        let k = &subject.kernels[at];
         let Some(f) = m.function(&k.symbol) else {
             continue;
         };
-        let mine = || widths.iter().filter(|w| w.0 == k.symbol).map(|w| w.1);
+        let launched = || subject.launched.iter().filter(|l| l.0 == k.symbol);
+        let mine = || launched().map(|l| l.1[0]);
         let whole = |c: &Coarsening| mine().all(|x| x.is_multiple_of(c.factor));
         let own = offered().filter(whole);
         let mut levels: Vec<Option<Coarsening>> = vec![None];
@@ -112,7 +92,7 @@ pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> (Vec<CoarseChoice>, Ve
         } else if levels.len() == 1 {
             Some("its blocks are no multiple of 2 threads along x".to_owned())
         } else {
-            obstacle(&m, &k.symbol)
+            obstacle(m, &k.symbol)
         };
         if let Some(why) = why {
             let kernel = k.name.clone();

@@ -53,9 +53,6 @@ pub fn put(into: &mut Option<CodeShape>, level: &CodeShape) {
 
 /// Adds the groups of each kernel.
 pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> Vec<CodeChoice> {
-    let Ok(m) = subject.program.module() else {
-        return Vec::new();
-    };
     let registers = |n| CodeShape {
         registers: Some(n),
         unroll: None,
@@ -65,7 +62,12 @@ pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> Vec<CodeChoice> {
         unroll: Some(n),
     };
     let mut choices = Vec::new();
-    for (at, k) in subject.kernels.iter().enumerate() {
+    let modules = subject.modules().unwrap_or_default();
+    let kernels = modules
+        .iter()
+        .flat_map(|(m, all)| all.iter().map(move |at| (m, *at)));
+    for (m, at) in kernels {
+        let k = &subject.kernels[at];
         let Some(f) = m.function(&k.symbol) else {
             continue;
         };

@@ -16,8 +16,8 @@ use kerf_search::{Answers, Assignment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 
 /// Plans that a search compiles at most for each core: some seconds.
 pub const EACH_CORE: usize = 64;
@@ -132,14 +132,19 @@ pub fn cores() -> usize {
 /// Seconds by plan, as text; none where it could not be compiled.
 type Known = BTreeMap<String, Option<f64>>;
 
+/// The same work for all kernels of a subject.
+fn alike(subject: &Subject, work: &ProgramWork) -> Vec<Option<Arc<ProgramWork>>> {
+    vec![Some(Arc::new(work.clone())); subject.kernels.len()]
+}
+
 /// The model.
 pub struct Coded<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
     device: &'s cost::CostModel,
-    work: ProgramWork,
+    /// What each kernel did; none of those that machine code is not read of.
+    work: Vec<Option<Arc<ProgramWork>>>,
     assembler: Assembler,
-    bitcode: Vec<u8>,
     /// Of each kernel.
     known: RefCell<Vec<Known>>,
     /// Whether that is all there are; else how many may still be compiled.
@@ -166,6 +171,7 @@ impl<'s> Coded<'s> {
         if !only_formats(tunable) || all.is_none() && EACH_LEVEL * levels > most {
             return Ok(None);
         }
+        let work = alike(subject, work);
         let mut coded = Coded::empty(subject, tunable, device, work, assembler, most)?;
         if let Some(all) = all {
             coded.whole = true;
@@ -186,32 +192,58 @@ impl<'s> Coded<'s> {
         assembler: &Assembler,
         most: usize,
     ) -> Result<Coded<'s>, CostError> {
+        let work = alike(subject, work);
         let mut coded = Coded::empty(subject, tunable, device, work, assembler, most)?;
         coded.begin();
         Ok(coded)
+    }
+
+    /// For single kernels, each by what it did itself: [`Coded::by_kernel`] answers.
+    pub fn of_some(
+        subject: &'s Subject,
+        tunable: &'s Tunable,
+        device: &'s cost::CostModel,
+        work: Vec<Option<Arc<ProgramWork>>>,
+        assembler: &Assembler,
+    ) -> Result<Coded<'s>, CostError> {
+        Coded::empty(subject, tunable, device, work, assembler, usize::MAX)
+    }
+
+    /// Seconds of each kernel; none where its machine code is not read.
+    pub fn by_kernel(&self, a: &Assignment) -> Vec<Option<f64>> {
+        let plans = self.of_kernels(a);
+        self.compile(plans.iter().cloned().enumerate().collect(), &mut |_, _| {});
+        let known = self.known.borrow();
+        let each = plans.iter().zip(known.iter());
+        each.map(|(p, known)| *known.get(&serde_json::to_string(p).ok()?)?)
+            .collect()
     }
 
     fn empty(
         subject: &'s Subject,
         tunable: &'s Tunable,
         device: &'s cost::CostModel,
-        work: &ProgramWork,
+        work: Vec<Option<Arc<ProgramWork>>>,
         assembler: &Assembler,
         most: usize,
     ) -> Result<Coded<'s>, CostError> {
-        let other = |_| CostError::Kernel(subject.program.source.display().to_string());
-        let m = subject.program.module().map_err(other)?;
         // Counts of another program are refused here, once.
-        for k in &subject.kernels {
-            device.kernel(&m, work, &k.symbol)?;
+        for (p, unit) in subject.programs().iter().zip(0..) {
+            let other = |_| CostError::Kernel(p.source.display().to_string());
+            let m = p.module().map_err(other)?;
+            let kernels = subject.kernels.iter().zip(&work);
+            for (k, work) in kernels.filter(|(k, _)| k.unit == unit) {
+                if let Some(work) = work {
+                    device.kernel(&m, work, &k.symbol)?;
+                }
+            }
         }
         Ok(Coded {
             subject,
             tunable,
             device,
-            work: work.clone(),
+            work,
             assembler: assembler.clone(),
-            bitcode: m.bitcode(),
             known: RefCell::new(vec![Known::new(); subject.kernels.len()]),
             whole: false,
             left: Cell::new(most),
@@ -238,7 +270,8 @@ impl<'s> Coded<'s> {
             let Ok(text) = serde_json::to_string(plan) else {
                 return false;
             };
-            let new = !known[*k].contains_key(&text)
+            let new = self.work[*k].is_some()
+                && !known[*k].contains_key(&text)
                 && seen.len() < self.left.get()
                 && seen.insert((*k, text.clone()));
             if new {
@@ -251,19 +284,23 @@ impl<'s> Coded<'s> {
         self.left.set(self.left.get() - n);
         let queue = Mutex::new(jobs.iter().zip(texts));
         let (tell, told) = mpsc::channel();
-        let (bitcode, work) = (&self.bitcode, &self.work);
+        let (work, programs) = (&self.work, self.subject.programs());
         let (device, assembler, kernels) = (self.device, &self.assembler, &self.subject.kernels);
         let one = |tell: mpsc::Sender<(usize, String, Option<f64>)>| {
             // LLVM's contexts are each of one thread.
-            let m = Module::parse(bitcode, "program").ok()?;
+            let mut module: Option<(usize, Module)> = None;
             let mut here: Option<(usize, cost::PredictedSubject)> = None;
             loop {
                 let Some(((k, plan), text)) = queue.lock().ok()?.next() else {
                     return Some(());
                 };
                 let kernel = &kernels[*k];
+                if module.as_ref().is_none_or(|m| m.0 != kernel.unit) {
+                    module = Some((kernel.unit, programs[kernel.unit].module().ok()?));
+                }
                 if here.as_ref().is_none_or(|h| h.0 != *k) {
-                    here = Some((*k, device.kernel(&m, work, &kernel.symbol).ok()?));
+                    let (m, work) = (&module.as_ref()?.1, work[*k].as_ref()?);
+                    here = Some((*k, device.kernel(m, work, &kernel.symbol).ok()?));
                 }
                 let seconds = assembler.seconds(&here.as_ref()?.1, &kernel.name, plan);
                 tell.send((*k, text, seconds)).ok()?;

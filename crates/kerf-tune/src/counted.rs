@@ -20,17 +20,31 @@ pub fn work(c: &ProgramCounts) -> ProgramWork {
     }
 }
 
-/// One kernel.
-struct Part<'s> {
+/// Times of one kernel under its plans.
+pub(crate) struct KernelTimes<'s> {
     name: String,
     subject: cost::PredictedSubject<'s>,
     /// Seconds by plan, as text.
     known: RefCell<BTreeMap<String, Option<f64>>>,
 }
 
-impl Part<'_> {
-    /// Two versions are predicted one by one: which warps run which does not change what either does.
-    fn seconds(&self, plan: &KernelPlan) -> Option<f64> {
+impl<'s> KernelTimes<'s> {
+    /// Of a kernel of a prepared module that was counted, by its name in plans and its symbol.
+    pub fn new(
+        device: &'s cost::CostModel,
+        (m, work): (&Module, &ProgramWork),
+        (name, symbol): (&str, &str),
+    ) -> Result<KernelTimes<'s>, CostError> {
+        Ok(KernelTimes {
+            name: name.to_owned(),
+            subject: device.kernel(m, work, symbol)?,
+            known: RefCell::default(),
+        })
+    }
+
+    /// Seconds under a plan; none where they cannot be told. Two versions are predicted one by one: which warps run which does
+    /// not change what either does.
+    pub fn seconds(&self, plan: &KernelPlan) -> Option<f64> {
         let Some(p) = &plan.partition else {
             return self.version(plan);
         };
@@ -67,13 +81,13 @@ impl Part<'_> {
 pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<(ProgramWork, Module)> + 's;
 
 /// Kernels at some launch parameters; none where nothing could be counted.
-type Parts<'s> = Option<Rc<Vec<Part<'s>>>>;
+type Parts<'s> = Option<Rc<Vec<KernelTimes<'s>>>>;
 
 /// Times predicted from a counting run and a device profile.
 pub struct CountedTimes<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
-    parts: Rc<Vec<Part<'s>>>,
+    parts: Rc<Vec<KernelTimes<'s>>>,
     /// The same at other launch parameters, counted when they are first asked for.
     others: RefCell<BTreeMap<BTreeMap<String, i64>, Parts<'s>>>,
     recount: Option<Box<Recount<'s>>>,
@@ -113,16 +127,10 @@ impl<'s> CountedTimes<'s> {
         m: &Module,
         device: &'s cost::CostModel,
         work: &ProgramWork,
-    ) -> Result<Vec<Part<'s>>, CostError> {
-        let mut parts = Vec::new();
-        for k in &subject.kernels {
-            parts.push(Part {
-                name: k.name.clone(),
-                subject: device.kernel(m, work, &k.symbol)?,
-                known: RefCell::default(),
-            });
-        }
-        Ok(parts)
+    ) -> Result<Vec<KernelTimes<'s>>, CostError> {
+        let kernels = subject.kernels.iter();
+        let times = kernels.map(|k| KernelTimes::new(device, (m, work), (&k.name, &k.symbol)));
+        times.collect()
     }
 
     /// Counts again for other launch parameters. Without it they make no difference.
@@ -132,7 +140,7 @@ impl<'s> CountedTimes<'s> {
     }
 
     /// Kernels at the launch parameters of a plan.
-    fn at(&self, launch: &BTreeMap<String, i64>) -> Option<Rc<Vec<Part<'s>>>> {
+    fn at(&self, launch: &BTreeMap<String, i64>) -> Parts<'s> {
         let Some(recount) = self.recount.as_ref().filter(|_| !launch.is_empty()) else {
             return Some(self.parts.clone());
         };

@@ -20,6 +20,7 @@
 pub mod algebra;
 pub mod app;
 pub mod approx;
+pub mod blocks;
 pub mod check;
 pub mod coarse;
 pub mod code;
@@ -38,6 +39,7 @@ pub mod front;
 pub mod full_size;
 pub mod group;
 pub mod launch;
+mod layouts;
 pub mod made;
 pub mod made_level;
 mod made_range;

@@ -254,7 +254,8 @@ pub(crate) fn add(
     let clocks = OperationClocks::new(scope.profile);
     let asked = errors(scope.tolerance, scope.metric);
     let mut choices = Vec::new();
-    for (at, k) in subject.kernels.iter().enumerate() {
+    let kernels = subject.kernels.iter().enumerate();
+    for (at, k) in kernels.filter(|(_, k)| k.is_tuned) {
         let found = calls(k, scope.counts, by);
         let mut wanted = Vec::new();
         for (c, group) in found.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! From a subject and what may change of it to the variables of a search.
 use crate::algebra;
 use crate::approx::{self, Approx};
+use crate::blocks;
 use crate::coarse;
 use crate::code;
 use crate::formats::{precision, significant_bits, wider};
@@ -37,6 +38,8 @@ pub struct TuningScope<'w> {
     pub approx: Option<Approx>,
     /// Elements that a thread computes.
     pub layout: bool,
+    /// Threads of the blocks of launches that are host code's.
+    pub blocks: bool,
     /// How the code of kernels is laid out.
     pub code: bool,
     /// Expressions, by their costs on a device.
@@ -165,6 +168,7 @@ pub fn with_storage(
             scaled: None,
             approx: None,
             layout: false,
+            blocks: false,
             code: false,
             algebra: None,
             made: None,
@@ -205,6 +209,9 @@ pub fn with_launch(
     t.launch = launch(&mut t.groups)?;
     if scope.layout {
         (t.coarse, t.uncoarsened) = coarse::add(subject, &mut t.groups);
+    }
+    if scope.blocks {
+        (t.blocks, t.fixed_blocks) = blocks::add(subject, &mut t.groups);
     }
     if scope.code {
         t.code = code::add(subject, &mut t.groups);
@@ -374,6 +381,13 @@ fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError 
             false => "",
         };
         format!("none of its functions and divisions has an approximate variant{help}")
+    } else if formats.is_empty() && scope.approx.is_none() {
+        let kept = t.uncoarsened.iter().chain(&t.fixed_blocks);
+        let kept: Vec<String> = kept.map(|u| format!("{}: {}", u.kernel, u.why)).collect();
+        format!(
+            "no kernel can be laid out differently ({})",
+            kept.join("; ")
+        )
     } else if sites().all(|s| narrower(s.format, formats).is_empty()) {
         format!(
             "no operation is wider than {}; help: --formats f16,bf16 goes lower",

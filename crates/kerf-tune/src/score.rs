@@ -352,7 +352,8 @@ impl<'s> StaticScore<'s> {
                 false => self.math(n, word, a).unwrap_or(n.cost[at]),
             };
             let total = &mut all[n.place.0];
-            *total += cost * n.times;
+            let rewritten = self.tunable.rewritten_cost(n.place.0, n.place.1, a);
+            *total += rewritten * cost * n.times;
             let mut wanted: Vec<SiteFormat> = n.users.iter().map(|u| formats[*u]).collect();
             wanted.retain(|f| f != home);
             wanted.sort_unstable();

@@ -22,6 +22,10 @@ use std::path::Path;
 pub struct Kernel {
     /// Symbol.
     pub symbol: String,
+    /// Which of the prepared modules it is in.
+    pub unit: usize,
+    /// May it change? Kernels of an application that take little time stay, but for memory that they share with others.
+    pub is_tuned: bool,
     /// As plans name it.
     pub name: String,
     /// Its sites.
@@ -54,14 +58,16 @@ impl Kernel {
 pub struct Subject {
     /// The workload.
     pub workload: Workload,
-    /// Its program.
+    /// Its program; none of an application.
     pub program: Program,
+    /// Programs of an application, one for each of its units.
+    units: Vec<Program>,
     /// Kernels that it launches.
     pub kernels: Vec<Kernel>,
     /// Memory that they touch.
     pub stored: Vec<Stored>,
     /// Threads of the blocks of each launch, by kernel symbol, each once.
-    launched: Vec<(String, u32)>,
+    pub launched: Vec<(String, [u32; 3])>,
     digest: String,
 }
 
@@ -164,6 +170,8 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     let objects = storage::objects(m, f, info, &name, &map.instructions);
     let k = Kernel {
         symbol: info.symbol.clone(),
+        unit: 0,
+        is_tuned: true,
         name,
         variables: variables::of_sites(&map),
         operands: variables::operands(&map),
@@ -221,7 +229,7 @@ impl Subject {
             if let kerf_workload::expand::ConcreteStep::Launch(l) = step?
                 && let Ok(k) = kernels::find(&infos, &l.kernel)
             {
-                let one = (k.symbol.clone(), l.block.iter().product());
+                let one = (k.symbol.clone(), l.block);
                 if !launched.contains(&one) {
                     launched.push(one);
                 }
@@ -236,37 +244,42 @@ impl Subject {
             digest: sha256(said.join("\n").as_bytes()),
             workload,
             program,
+            units: Vec::new(),
             kernels: found,
             stored,
             launched,
         })
     }
 
-    /// Kernels of an application, which is run as a whole, by prepared module: `wanted` are the symbols of each,
-    /// `buffers` stand for its allocations, `touches` says which kernels get them.
+    /// Kernels of an application, which is run as a whole, by prepared module with the symbols that it launches of each:
+    /// `buffers` stand for its allocations, `touches` says which kernels get them, `launched` with which blocks they run.
     pub fn from_application(
-        modules: &[(Module, Vec<String>)],
+        units: Vec<(Program, Vec<String>)>,
         buffers: Vec<BufferSpec>,
         touches: &Touches,
-    ) -> Subject {
+        launched: Vec<(String, [u32; 3])>,
+    ) -> Result<Subject, CompileError> {
         let workload = Workload {
             buffers,
             ..Workload::default()
         };
         let (mut found, mut objects, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for (m, wanted) in modules {
+        let modules: Result<Vec<Module>, CompileError> =
+            units.iter().map(|(p, _)| p.module()).collect();
+        let modules = modules?;
+        for (unit, (m, (_, wanted))) in modules.iter().zip(&units).enumerate() {
             let infos = kernels::kernels(m);
             for symbol in wanted {
                 let info = infos.iter().find(|k| k.symbol == *symbol);
                 if let (Some(info), Some(f)) = (info, m.function(symbol)) {
                     let (k, o) = kernel(m, f, info, &infos);
-                    found.push(k);
+                    found.push(Kernel { unit, ..k });
                     objects.push(o);
                 }
             }
             others.extend(used_elsewhere(m, &infos, wanted));
         }
-        Subject {
+        Ok(Subject {
             stored: storage::stored_from_touches(&workload, touches, &objects, &others),
             workload,
             program: Program {
@@ -276,8 +289,32 @@ impl Subject {
                 cached: false,
             },
             kernels: found,
-            launched: Vec::new(),
+            units: units.into_iter().map(|u| u.0).collect(),
+            launched,
             digest: String::new(),
+        })
+    }
+
+    /// The prepared modules, each with the positions of the kernels in it that may change.
+    pub fn modules(&self) -> Result<Vec<(Module, Vec<usize>)>, CompileError> {
+        let of_unit = |(unit, p): (usize, &Program)| {
+            let kernels = self.kernels.iter().enumerate();
+            let mine = kernels.filter(|(_, k)| k.unit == unit && k.is_tuned);
+            let mine: Vec<usize> = mine.map(|k| k.0).collect();
+            (!mine.is_empty()).then(|| Ok((p.module()?, mine)))
+        };
+        self.programs()
+            .iter()
+            .enumerate()
+            .filter_map(of_unit)
+            .collect()
+    }
+
+    /// The prepared programs, by unit: one of a workload.
+    pub fn programs(&self) -> &[Program] {
+        match self.units.is_empty() {
+            true => std::slice::from_ref(&self.program),
+            false => &self.units,
         }
     }
 
@@ -285,7 +322,7 @@ impl Subject {
     pub fn blocks(&self, kernels: &[usize]) -> Vec<(&str, u32)> {
         let mine = |s: &str| kernels.iter().any(|k| self.kernels[*k].symbol == s);
         let all = self.launched.iter().filter(|l| mine(&l.0));
-        all.map(|l| (l.0.as_str(), l.1)).collect()
+        all.map(|l| (l.0.as_str(), l.1.iter().product())).collect()
     }
 
     /// Digest of what the prepared program computes: where its source lies, and from which folder it was

@@ -45,6 +45,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
                 warps: Some(select),
             }),
             layout: false,
+            blocks: false,
             code: false,
             algebra: None,
             made: None,

@@ -1,6 +1,7 @@
 //! What can be chosen of a subject, and the plan and the search problem that this comes to.
 use crate::algebra::{self, RewriteChoice};
 use crate::approx::{self, KernelNeeds, MathSite, Warps, own_format, reachable};
+use crate::blocks::{self, BlockChoice};
 use crate::coarse::{self, CoarseChoice, Uncoarsened};
 use crate::code::{self, CodeChoice};
 use crate::group::Group;
@@ -51,6 +52,10 @@ pub struct Tunable {
     pub coarse: Vec<CoarseChoice>,
     /// Kernels that cannot be coarsened, and why, where they may be.
     pub uncoarsened: Vec<Uncoarsened>,
+    /// Threads of blocks that host code asks for, by kernel, where they may be others.
+    pub blocks: Vec<BlockChoice>,
+    /// Kernels that keep their blocks, and why, where they may change.
+    pub fixed_blocks: Vec<Uncoarsened>,
     /// How the code of kernels is laid out, where that may change.
     pub code: Vec<CodeChoice>,
     /// Clusters of expressions that have a cheaper form, where they may change.
@@ -109,6 +114,7 @@ impl Tunable {
             l.plan(a, &mut plan);
         }
         coarse::plan(&self.coarse, a, &mut plan);
+        blocks::plan(&self.blocks, a, &mut plan);
         code::plan(&self.code, a, &mut plan);
         plan
     }
@@ -130,10 +136,13 @@ impl Tunable {
         all.into_iter().flatten().chain(self.layouts()).collect()
     }
 
-    /// Groups that lay a kernel out in another way: elements of its threads, and its code.
+    /// Groups that lay a kernel out in another way: elements of its threads, its blocks, and its code.
     pub fn layouts(&self) -> impl Iterator<Item = usize> {
         let coarse = self.coarse.iter().map(|c| c.group);
-        coarse.chain(self.code.iter().map(|c| c.group))
+        let blocks = self.blocks.iter().map(|c| c.group);
+        coarse
+            .chain(blocks)
+            .chain(self.code.iter().map(|c| c.group))
     }
 
     /// The search problem without costs: levels, depth along the data flow, which groups meet.
@@ -231,6 +240,19 @@ impl Tunable {
         let format = self.format(at, site, a);
         let format = format.unwrap_or_else(|| own_format(subject, at, site));
         c.levels.get(level)?.function(format)
+    }
+
+    /// Cost of a site over that of the program, where the expressions that it belongs to are written differently under an
+    /// assignment.
+    pub fn rewritten_cost(&self, kernel: usize, site: usize, a: &[u8]) -> f64 {
+        let mut chosen = self.rewritten.iter().filter_map(|c| {
+            let level = usize::from(*a.get(c.group)?).checked_sub(1)?;
+            let group = &self.groups[c.group];
+            let level = group.rewrites.get(level).filter(|_| group.at == kernel)?;
+            let has = level.rewriting.sites.binary_search(&site).is_ok();
+            has.then_some(level.cost)
+        });
+        chosen.next().unwrap_or(1.0)
     }
 
     /// How it is computed by warps that run the second version; none if the kernel has one version only.

@@ -13,6 +13,7 @@ pub use crate::request::TuneRequest;
 use crate::evaluate::PlanEvaluation;
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
+use crate::layouts::LayoutSearch;
 use crate::models;
 use crate::precheck::SanitizerCheck;
 use crate::program_check::ProgramCheck;
@@ -456,7 +457,7 @@ fn run_strategy(tuner: &mut Tuner, problem: &mut Problem) -> Result<StrategyRun,
         }
     };
     (ran.ended, ran.executed) = (Some(reason), executed);
-    ran.layouts = tuner.settle_layouts(problem)?;
+    ran.layouts = LayoutSearch::new(tuner, problem).settle()?;
     Ok(ran)
 }
 

@@ -21,6 +21,7 @@ use crate::error::TuneError;
 use crate::evaluate::{EvaluationRequest as Run, Evaluator, Input, PlanEvaluation, Sampling};
 use crate::event::{TuneEvent, Watch};
 use crate::front::FrontPoint;
+use crate::layouts::without_layouts;
 use crate::models::Predictions;
 use crate::precheck::SanitizerCheck;
 use crate::prediction::{ErrorPredictor, TimePredictor};
@@ -342,7 +343,7 @@ impl Tuner<'_> {
 
     /// Runs the strategy to its end.
     pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
-        let problem = &self.without_layouts(problem);
+        let problem = &without_layouts(self.tunable, problem);
         let base = self.base();
         let cost = TimesFromBase {
             times: self.cost,

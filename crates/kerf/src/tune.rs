@@ -2,7 +2,7 @@
 mod app;
 mod args;
 pub mod check;
-mod estimate;
+mod count_launches;
 mod progress;
 pub mod relay;
 mod summary;
@@ -269,6 +269,18 @@ fn metric_of(a: &Args) -> Result<Option<Metric>, Failure> {
     }
 }
 
+/// Whether elements a thread and the code of kernels are searched: where times tell what they gain.
+fn layouts(a: &Args, times_know_layouts: bool) -> Result<(bool, bool), Failure> {
+    let (layout, code) = (a.what.contains(&What::Layout), a.what.contains(&What::Code));
+    if (layout || code) && !a.by_default && !times_know_layouts {
+        return Err(Failure::new(
+            "--what layout and code need measured times, or times predicted from machine code: there is neither a GPU nor an assembler",
+        )
+        .help("run scripts/setup.sh, which installs NVIDIA's assembler; leave out --no-assembler; or leave them out"));
+    }
+    Ok((layout && times_know_layouts, code && times_know_layouts))
+}
+
 /// What is asked of the tuner.
 fn request(
     a: Args,
@@ -300,15 +312,8 @@ fn request(
         true => None,
         false => toolchain::assembler(&profile.arch, &common.toolchain()),
     };
-    let (layout, code) = (a.what.contains(&What::Layout), a.what.contains(&What::Code));
     // Only machine code tells what a kernel gains by another layout.
-    let times_know_layouts = cuda || assembler.is_some();
-    if (layout || code) && !a.by_default && !times_know_layouts {
-        return Err(Failure::new(
-            "--what layout and code need measured times, or times predicted from machine code: there is neither a GPU nor an assembler",
-        )
-        .help("run scripts/setup.sh, which installs NVIDIA's assembler; leave out --no-assembler; or leave them out"));
-    }
+    let (layout, code) = layouts(&a, cuda || assembler.is_some())?;
     Ok(TuneRequest {
         checks: allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
@@ -327,8 +332,8 @@ fn request(
         },
         approx,
         launch,
-        layout: layout && times_know_layouts,
-        code: code && times_know_layouts,
+        layout,
+        code,
         algebra: a.what.contains(&What::Algebra),
         tuners: match a.tuners {
             Some(some) => some.into_iter().flatten().collect(),
@@ -378,7 +383,8 @@ pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     a.complete();
     let strategy = AskedStrategy::from_args(&a)?;
     if let Some(command) = a.app.clone() {
-        return app::run(a, command, format, style);
+        let approx = approx(&a, strategy.strategy)?;
+        return app::run(a, command, approx, format, style);
     }
     strategy.check(&a)?;
     let approx = approx(&a, strategy.strategy)?;

@@ -1,6 +1,8 @@
 //! Whole applications: compiled by `kerf cc`, run on the CPU, tuned and recorded, through the program.
 #[path = "apps/replays.rs"]
 mod replays;
+#[path = "apps/searched.rs"]
+mod searched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -337,12 +339,15 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
 
 /// `kerf tune --app` in a folder.
 fn tune(dir: &Path, app: &str, more: &[&str]) -> Output {
+    let unless = |given: [&'static str; 2]| match more.contains(&given[0]) {
+        true => Vec::new(),
+        false => given.to_vec(),
+    };
     kerf()
-        .args(["tune", "--app", app, "--tolerance", "1e-5", "--budget", "6"])
-        .args(match more.contains(&"--out") {
-            true => &[][..],
-            false => &["--out", "out"],
-        })
+        .args(["tune", "--app", app])
+        .args(unless(["--tolerance", "1e-5"]))
+        .args(unless(["--budget", "6"]))
+        .args(unless(["--out", "out"]))
         .args(more)
         .current_dir(dir)
         .output()
@@ -356,7 +361,15 @@ fn an_application_is_tuned_and_recorded() {
     let r = tune(
         dir.path(),
         "./tiny",
-        &["--kernels", "series,shift", "--local", "--format", "json"],
+        &[
+            "--kernels",
+            "series,shift",
+            "--local",
+            "--what",
+            "precision",
+            "--format",
+            "json",
+        ],
     );
     assert!(r.status.success(), "{}", text(&r));
     let v: serde_json::Value = serde_json::from_slice(&r.stdout).expect("JSON");
@@ -476,7 +489,9 @@ fn values_near_zero_do_not_decide_on_an_application() {
     let dir = tempfile::tempdir().expect("a folder");
     build(dir.path(), "faint");
     let tuned = |more: &[&str]| -> serde_json::Value {
-        let r = tune(dir.path(), "./faint", more);
+        // By the static score, to which operations are all that counts.
+        let formats = ["--what", "precision", "--cost", "static"];
+        let r = tune(dir.path(), "./faint", &[more, &formats].concat());
         assert!(r.status.success(), "{}", text(&r));
         serde_json::from_slice(&r.stdout).expect("JSON")
     };

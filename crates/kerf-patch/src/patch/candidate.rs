@@ -344,6 +344,11 @@ fn not_in_source(plan: &Plan, bound_registers: &BTreeSet<String>) -> Vec<String>
                 "{name}: the plan has {c}, which source leaves to the compiler"
             ));
         }
+        if let Some(x) = k.reblock {
+            notes.push(format!(
+                "{name}: launches get blocks of {x} threads along x in the plan, and their own in source"
+            ));
+        }
         if k.regroup.is_some() {
             notes.push(format!(
                 "{name}: the plan puts blocks together, which source does not"

@@ -115,7 +115,7 @@ impl From<PlanError> for JobError {
             }
             PlanError::Made { .. } => "; help: take the site out of the plan's `made` (--plan)",
             PlanError::Block { .. } => {
-                "; help: take `block` or `regroup` out of the plan, or launch with that block (--plan)"
+                "; help: take `block`, `regroup` or `reblock` out of the plan, or launch with that block (--plan)"
             }
             PlanError::Rewriting { .. }
             | PlanError::RewrittenVariant { .. }

@@ -219,6 +219,7 @@ impl Programs {
             storage: Vec::new(),
             lambda: BTreeMap::new(),
             regroup: BTreeMap::new(),
+            reblock: BTreeMap::new(),
             coarsen: BTreeMap::new(),
             params: workload.launch_space.default_params(),
             ..*session
@@ -320,6 +321,9 @@ fn launch_as_planned(job: &Job, session: &mut WorkloadSession) -> Result<(), Job
     for (name, k) in &job.plan.kernels {
         if let (Some(c), Ok(info)) = (k.regroup, kernels::find(session.kernels, name)) {
             session.regroup.insert(info.symbol.clone(), c);
+        }
+        if let (Some(x), Ok(info)) = (k.reblock, kernels::find(session.kernels, name)) {
+            session.reblock.insert(info.symbol.clone(), x);
         }
         if let (Some(c), Ok(info)) = (k.coarsen, kernels::find(session.kernels, name)) {
             session.coarsen.insert(info.symbol.clone(), c);

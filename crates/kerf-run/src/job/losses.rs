@@ -106,6 +106,7 @@ fn uncoarsened<'a>(session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
         params: session.params.clone(),
         lambda: session.lambda.clone(),
         regroup: session.regroup.clone(),
+        reblock: session.reblock.clone(),
         coarsen: BTreeMap::new(),
         declared: session.declared.clone(),
         ..*session

@@ -70,9 +70,9 @@ fn note(s: &mut State, a: &Allocation) {
 }
 
 /// After a launch.
-pub fn after(s: &mut State, unit: usize, k: &KernelInfo, seconds: f64) {
+pub fn after(s: &mut State, unit: usize, k: &KernelInfo, block: [u32; 3], seconds: f64) {
     if let Some(t) = &mut s.trace {
-        t.launched(unit, k, seconds);
+        t.launched(unit, k, block, seconds);
     }
 }
 

@@ -32,6 +32,9 @@ pub enum Incomparable {
         /// How many were compared.
         counts: ComparedCounts,
     },
+    /// With a tolerance of 0 every bit has to be the program's own: the sign of a zero is no error.
+    #[error("the output has other bits than that of the original program")]
+    OtherBits,
     /// The error is infinite.
     #[error("the error is infinite: {counts}")]
     Infinite {
@@ -75,7 +78,11 @@ pub fn judged(
 
 /// The error of numbers against the reference's.
 pub fn error(got: &Values, reference: &Values, c: &AppCriterion) -> Result<f64, Incomparable> {
-    error_by(judged(got, reference, c)?)
+    let error = error_by(judged(got, reference, c)?)?;
+    match c.tolerance == 0.0 && error == 0.0 && !got.has_bits_of(reference) {
+        true => Err(Incomparable::OtherBits),
+        false => Ok(error),
+    }
 }
 
 /// The error that a decision is by.
@@ -115,6 +122,23 @@ mod tests {
             floor: None,
             allow_nan,
         }
+    }
+
+    #[test]
+    fn at_a_tolerance_of_zero_signs_of_zeros_count() {
+        let v = |f: &[f64]| Values {
+            floats: f.to_vec(),
+            ..Values::default()
+        };
+        let e = |tolerance| {
+            let c = AppCriterion {
+                tolerance,
+                ..criterion(true)
+            };
+            error(&v(&[1.0, -0.0]), &v(&[1.0, 0.0]), &c)
+        };
+        assert_eq!(e(1e-9), Ok(0.0));
+        assert_eq!(e(0.0), Err(Incomparable::OtherBits));
     }
 
     #[test]

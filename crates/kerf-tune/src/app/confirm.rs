@@ -142,12 +142,15 @@ impl Confirmer<'_> {
             validated: self.validated(&[]),
             ..Confirmation::default()
         };
+        let mut layouts = 0;
         loop {
             let (ended, evaluations) = searcher.search(Phase::Search, problem)?;
+            layouts += searcher.settle_layouts(problem)?;
             let done = |best, confirmation| Choice {
                 best,
                 ended,
                 evaluations,
+                layouts,
                 confirmation,
             };
             let points = searcher.points(problem);
@@ -184,6 +187,8 @@ pub(super) struct Choice {
     pub ended: Reason,
     /// Evaluations that it asked for.
     pub evaluations: usize,
+    /// Evaluations of layouts.
+    pub layouts: usize,
     /// What the program said.
     pub confirmation: Confirmation,
 }

@@ -1,5 +1,6 @@
 //! The application as it is: its own run, its numbers, and whether it repeats.
 use super::acceptance::{self, Incomparable};
+use super::counting::AppCounts;
 use super::error::AppError;
 use super::event::AppEvent;
 use super::replay::{self, NoReplay, RecordedRun};
@@ -29,6 +30,8 @@ pub(super) struct Original {
     pub reference: Values,
     /// How many of them there are.
     pub counts: ComparedCounts,
+    /// Recorded launches that were counted for predicted times.
+    pub launches: Option<AppCounts>,
     /// What the kernels' parts of the time are of.
     pub kernels_by: String,
     /// What a reader must know.
@@ -61,11 +64,13 @@ impl Original {
         let recorded = recording.and_then(|()| RecordedRun::new(&ran, runner));
         let counts = own_counts(&reference, &request.criterion())?;
         let mut warnings = comparison_warnings(request, &reference, &counts);
-        let kernels_by = shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
+        let (kernels_by, launches) =
+            shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
         Ok(Original {
             ran,
             reference,
             counts,
+            launches,
             kernels_by,
             warnings,
             recorded,

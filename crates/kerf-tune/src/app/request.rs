@@ -1,7 +1,10 @@
 //! What is asked of the tuner of applications.
+use super::counted_launch::CountLaunches;
 use super::error::AppError;
 use super::run::Ran;
 use super::values::ValueSource;
+use crate::approx::Approx;
+use crate::coded::Assembler;
 use crate::group::Grouping;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::replay::AppCriterion;
@@ -9,7 +12,6 @@ use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::StrategyName;
 use regex_lite::Regex;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -62,10 +64,6 @@ impl TimeBy {
     }
 }
 
-/// Seconds that one launch of kernels takes on another device, by symbol, as far as they can be predicted; from the folder
-/// of a run that recorded launches.
-pub type Estimate = dyn Fn(&std::path::Path) -> BTreeMap<String, f64>;
-
 /// A request to tune an application.
 pub struct AppRequest {
     /// Kinds of faults that the check before the search lets pass.
@@ -90,12 +88,22 @@ pub struct AppRequest {
     pub repeats: usize,
     /// Kernels to tune; empty: by run time.
     pub kernels: Vec<String>,
-    /// Formats that operations may have.
+    /// Formats that operations may have; none: they keep theirs.
     pub formats: Vec<SiteFormat>,
     /// What changes together.
     pub grouping: Grouping,
     /// Hold allocations and arrays in narrower formats too.
     pub storage: bool,
+    /// Math calls and parts of the warps, where they may change.
+    pub approx: Option<Approx>,
+    /// Elements that a thread computes may change.
+    pub layout: bool,
+    /// How the code of kernels is laid out may change.
+    pub code: bool,
+    /// Expressions may be written differently.
+    pub algebra: bool,
+    /// Blocks of launches may change.
+    pub launch: bool,
     /// Strategy.
     pub strategy: StrategyName,
     /// Evaluations, at most.
@@ -104,8 +112,11 @@ pub struct AppRequest {
     pub seed: u64,
     /// Device that times are predicted for.
     pub profile: DeviceProfile,
-    /// What kernels are chosen by where times are predicted; without it by their times in the run.
-    pub estimate: Option<Box<Estimate>>,
+    /// What counts recorded launches. Where times are predicted, kernels are chosen by their counts; without it by their times
+    /// in the run.
+    pub count: Option<Box<CountLaunches>>,
+    /// With it, times are predicted from machine code.
+    pub assembler: Option<Assembler>,
     /// Result folder.
     pub out: PathBuf,
     /// Go on with what is in the folder.
@@ -144,6 +155,30 @@ impl AppRequest {
     /// Does only the program itself say whether a plan is accepted?
     pub(super) fn program_decides(&self) -> bool {
         self.require.is_some() || !matches!(self.source, ValueSource::Copies)
+    }
+
+    /// What may change, as `--what` names it.
+    pub(super) fn what(&self) -> Vec<String> {
+        let all = [
+            ("precision", !self.formats.is_empty()),
+            ("approx", self.approx.is_some()),
+            ("launch", self.searches_blocks()),
+            ("layout", self.layout),
+            ("code", self.code),
+            ("algebra", self.algebra),
+        ];
+        let asked = all.iter().filter(|w| w.1);
+        asked.map(|w| w.0.to_owned()).collect()
+    }
+
+    /// Are other blocks of launches searched? Only measured times tell what they gain.
+    pub(super) fn searches_blocks(&self) -> bool {
+        self.launch && !matches!(self.time, TimeBy::Predicted)
+    }
+
+    /// May math calls be computed by functions made for their arguments?
+    pub(super) fn makes_functions(&self) -> bool {
+        self.approx.is_some_and(|a| a.calls) && self.tolerance > 0.0 && self.count.is_some()
     }
 
     /// How often an evaluation runs the application.

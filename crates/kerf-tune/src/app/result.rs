@@ -47,6 +47,17 @@ pub struct KernelShare {
     pub tuned: bool,
 }
 
+/// Something that was asked for and is not searched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotSearched {
+    /// What: as `--what` names it.
+    pub what: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Why.
+    pub why: String,
+}
+
 /// Another command of the application that a plan is tried on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Validated {
@@ -146,8 +157,20 @@ pub struct AppResult {
     pub speedup: f64,
     /// `measured` or `predicted`, and by what.
     pub time_by: String,
-    /// Groups and the format that each has in the plan.
+    /// What was searched, as `--what` names it.
+    #[serde(default)]
+    pub what: Vec<String>,
+    /// What was asked for and is not searched, by kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<NotSearched>,
+    /// Evaluations of layouts, after the strategy's.
+    #[serde(default)]
+    pub layouts: usize,
+    /// Groups and what each is in the plan: a format, a variant, a form of expressions, elements of a thread.
     pub groups: Vec<(String, String)>,
+    /// Those of them that the plan changes.
+    #[serde(default)]
+    pub changed: Vec<(String, String)>,
     /// Plans that none is better than in both time and error.
     pub front: Vec<FrontPoint>,
     /// Kernels tuned alone, and their plans together, where that was asked for.

@@ -22,6 +22,9 @@ pub struct TracedKernel {
     pub launches: u64,
     /// Seconds of all launches together.
     pub seconds: f64,
+    /// Threads of its blocks, as the application launches it, each once.
+    #[serde(default)]
+    pub blocks: Vec<[u32; 3]>,
 }
 
 /// Device code of a trace.
@@ -205,8 +208,8 @@ pub struct AppRunner {
     pub require: Option<regex_lite::Regex>,
     /// Keep what is copied from the device: much, where nobody compares it.
     pub copies: bool,
-    /// Keep a launch of each kernel with its inputs.
-    pub records: bool,
+    /// Launches of each kernel that are kept with their inputs.
+    pub records: usize,
     /// Folder for a record of the whole run that can be replayed, and its bytes at most.
     pub record: Option<(PathBuf, u64)>,
 }
@@ -351,8 +354,8 @@ impl AppRunner {
             c.env("KERF_REPLAY_RECORD", folder);
             c.env("KERF_REPLAY_LIMIT", bytes.to_string());
         }
-        if self.records {
-            c.env("KERF_RECORD", "1");
+        if self.records > 0 {
+            c.env("KERF_RECORD", self.records.to_string());
         }
         c
     }

@@ -5,9 +5,10 @@ use super::event::AppEvent;
 use super::request::TimeBy;
 use super::result::{Local, LocalKernel};
 use super::subject;
-use super::weighted::Weighted;
+use super::weighted::AppModels;
 use crate::evaluate::{Input, PlanEvaluation};
 use crate::front::FrontPoint;
+use crate::layouts::{LayoutSearch, LayoutTrials, without_layouts};
 use crate::models::Predictions;
 use crate::prediction::TimePredictor;
 use crate::store::{Phase, Store};
@@ -36,7 +37,7 @@ pub(super) struct Searcher<'s, 'w> {
     pub app: &'s App<'s>,
     pub tunable: &'s Tunable,
     pub subject: &'s Subject,
-    pub cost: &'s Weighted<'s>,
+    pub models: &'s AppModels<'s>,
     pub db: Store,
     /// What ran, and the time that the search went by.
     pub known: BTreeMap<Assignment, (PlanEvaluation, Option<f64>)>,
@@ -50,7 +51,7 @@ pub(super) struct Searcher<'s, 'w> {
 impl Searcher<'_, '_> {
     /// Takes over what the folder has.
     pub fn remember(&mut self) -> Result<(), AppError> {
-        for phase in [Phase::Search, Phase::Probe] {
+        for phase in [Phase::Search, Phase::Layout, Phase::Probe] {
             for (a, e) in self.db.all(phase)? {
                 let time = e.predicted;
                 self.known.insert(a, (e, time));
@@ -71,13 +72,19 @@ impl Searcher<'_, '_> {
         if let Some(o) = self.outcome(a) {
             return Ok(o);
         }
+        if let Some(twin) = self.twin(a) {
+            let (e, time) = self.known[&twin].clone();
+            self.db.put(phase, a, &INPUT, &e, time)?;
+            self.known.insert(a.clone(), (e, time));
+            return Ok(self.outcome(a).unwrap_or(Outcome::Failed));
+        }
         let held = subject::held(self.subject, self.tunable, a);
         let e = self
             .app
             .evaluate(&self.tunable.plan(self.subject, a), &held)?;
         self.made = (self.made.0 + 1, self.made.1 + e.wall_s);
         let time = match self.app.request.time {
-            TimeBy::Predicted => self.cost.predict(a),
+            TimeBy::Predicted => self.models.judge.predict(a),
             _ => e.time,
         };
         if let Ok(error) = e.error.as_ref().copied()
@@ -98,6 +105,19 @@ impl Searcher<'_, '_> {
         Ok(self.outcome(a).unwrap_or(Outcome::Failed))
     }
 
+    /// Another assignment that stands for the same plan and is known.
+    fn twin(&self, a: &Assignment) -> Option<Assignment> {
+        if self.tunable.math.is_empty() && self.tunable.made.is_empty() {
+            return None;
+        }
+        let plan = |a: &Assignment| {
+            let held = subject::held(self.subject, self.tunable, a);
+            (self.tunable.plan(self.subject, a), held)
+        };
+        let mine = plan(a);
+        self.known.keys().find(|b| plan(b) == mine).cloned()
+    }
+
     /// A plan that the program does not confirm counts as one that failed, from here on.
     pub fn reject(&mut self, p: &FrontPoint, why: &str) -> Result<(), AppError> {
         (self.watch)(&AppEvent::Rejected(1.0 / p.time, why));
@@ -111,10 +131,12 @@ impl Searcher<'_, '_> {
     /// Runs the strategy to its end: why, and after how many evaluations.
     pub fn search(&mut self, phase: Phase, problem: &Problem) -> Result<(Reason, usize), AppError> {
         let request = self.app.request;
+        let problem = &without_layouts(self.tunable, problem);
+        let models = self.models;
         let predictions = Predictions {
-            cost: self.cost,
+            cost: &models.guide,
             code: None,
-            // It is a static score, with bytes and parts of the run time.
+            // Where nothing is counted it is a static score, with bytes and parts of the run time.
             published: None,
         };
         let mut strategy = request.strategy.start(Search {
@@ -136,6 +158,14 @@ impl Searcher<'_, '_> {
         let executed = session.executed().len();
         let reason = session.finish().reason;
         Ok((if late { Reason::Budget } else { reason }, executed))
+    }
+
+    /// Elements of threads and the layout of code, on the fastest plans: how many evaluations that took.
+    pub fn settle_layouts(&mut self, problem: &Problem) -> Result<usize, AppError> {
+        match self.tunable.layouts().next().is_some() {
+            true => LayoutSearch::new(self, problem).settle(),
+            false => Ok(0),
+        }
     }
 
     /// Everything that ran, the program itself first.
@@ -218,5 +248,51 @@ impl Searcher<'_, '_> {
             error,
             speedup,
         })
+    }
+}
+
+impl LayoutTrials for Searcher<'_, '_> {
+    type Error = AppError;
+
+    fn tunable(&self) -> &Tunable {
+        self.tunable
+    }
+
+    fn fastest(&self) -> (Assignment, f64) {
+        let own = vec![0; self.tunable.groups.len()];
+        let tolerance = self.app.request.tolerance;
+        let known = self.known.iter().filter_map(|(a, (e, time))| {
+            let within = e.failure.is_none() && e.error.is_some_and(|e| e <= tolerance);
+            Some((a, (*time).filter(|_| within)?))
+        });
+        let best = known.min_by(|a, b| a.1.total_cmp(&b.1));
+        match best.filter(|b| b.1 < 1.0) {
+            Some((a, time)) => (a.clone(), time),
+            None => (own, 1.0),
+        }
+    }
+
+    fn known_outcome(&self, a: &Assignment) -> Option<Outcome> {
+        self.outcome(a)
+    }
+
+    fn known_plans(&self) -> Vec<Assignment> {
+        self.known.keys().cloned().collect()
+    }
+
+    fn predictor(&self) -> Option<&dyn TimePredictor> {
+        let predicts = matches!(self.app.request.time, TimeBy::Predicted);
+        let judge: &dyn TimePredictor = &self.models.judge;
+        predicts.then_some(judge)
+    }
+
+    fn run(&mut self, all: &[Assignment], _done: usize) -> Result<(), AppError> {
+        for a in all {
+            if self.app.over() {
+                break;
+            }
+            self.evaluate(Phase::Layout, a, self.known.len())?;
+        }
+        Ok(())
     }
 }

@@ -1,4 +1,5 @@
 //! Which kernels of an application count: their parts of its time, by a run or by predictions for another device.
+use super::counting::AppCounts;
 use super::error::AppError;
 use super::request::{AppRequest, TimeBy};
 use super::run::{AppRunner, AppTrace, TracedKernel, bare};
@@ -68,47 +69,39 @@ fn predicted(kernels: &mut [TracedKernel], each: &BTreeMap<String, f64>) -> Vec<
     without
 }
 
-/// The kernels' seconds as they count, the longest first; gives what they are.
+/// The kernels' seconds as they count, the longest first; gives what they are, and what was counted for them.
 pub(super) fn profile(
     trace: &mut AppTrace,
     request: &AppRequest,
     runner: &AppRunner,
     warnings: &mut Vec<String>,
-) -> Result<String, AppError> {
+) -> Result<(String, Option<AppCounts>), AppError> {
+    let predicts = matches!(request.time, TimeBy::Predicted);
+    let counts = match predicts && request.count.is_some() {
+        true => Some(AppCounts::obtain(request, runner)?),
+        false => None,
+    };
     let path = request.out.join("kernels.json");
     let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
     if let (true, Ok(text)) = (request.resume, std::fs::read_to_string(&path)) {
         let kept: Kept = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
         trace.kernels = kept.kernels;
-        return Ok(kept.by);
+        return Ok((kept.by, counts));
     }
     let mut by = format!("time on {}", request.device);
-    if let (TimeBy::Predicted, Some(estimate)) = (&request.time, &request.estimate) {
-        let recorder = AppRunner {
-            scratch: runner.scratch.join("launches"),
-            copies: false,
-            records: true,
-            ..runner.clone()
-        };
-        // A program that does not run a second time is told so soon enough.
-        let each = match recorder.run(None, request.limit, true) {
-            Ok(_) => estimate(&recorder.trace()),
-            Err(_) => BTreeMap::new(),
-        };
-        if !each.is_empty() {
-            by = format!(
-                "time predicted for {}, by a launch of each",
-                request.profile.name
-            );
-            let without = predicted(&mut trace.kernels, &each);
-            if !without.is_empty() {
-                warnings.push(format!(
-                    "{} counts by processor time: a launch could not be predicted (kerf record says why)",
-                    without.join(", ")
-                ));
-            }
+    let each = counts.as_ref().map(AppCounts::seconds).unwrap_or_default();
+    if !each.is_empty() {
+        by = format!(
+            "time predicted for {}, by launches of each",
+            request.profile.name
+        );
+        let without = predicted(&mut trace.kernels, &each);
+        if !without.is_empty() {
+            warnings.push(format!(
+                "{} counts by processor time: a launch could not be predicted (kerf record says why)",
+                without.join(", ")
+            ));
         }
-        let _ = std::fs::remove_dir_all(&recorder.scratch);
     }
     let kept = Kept {
         by: by.clone(),
@@ -116,7 +109,7 @@ pub(super) fn profile(
     };
     let text = serde_json::to_string_pretty(&kept).map_err(|e| bad(e.to_string()))?;
     write(&path, text.as_bytes())?;
-    Ok(by)
+    Ok((by, counts))
 }
 
 #[cfg(test)]
@@ -130,6 +123,7 @@ mod tests {
             unit: 0,
             launches,
             seconds,
+            blocks: Vec::new(),
         }
     }
 

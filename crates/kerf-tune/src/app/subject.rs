@@ -5,7 +5,7 @@ use crate::formats::stored_formats;
 use crate::storage::StoragePlace;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
-use kerf_llvm::Module;
+use kerf_ir::program::Program;
 use kerf_pass::SiteFormat;
 use kerf_run::storage::Touches;
 use kerf_workload::elem::ElemType;
@@ -65,16 +65,20 @@ fn by_parameters(places: &[StoragePlace]) -> String {
 
 /// Everything that a trace tells. Kernels are in the order of their symbols.
 pub(super) fn subject(trace: &AppTrace, folder: &Path) -> Result<Subject, AppError> {
-    let mut modules = Vec::new();
+    let mut units = Vec::new();
     for u in &trace.units {
         let path = folder.join(&u.bitcode);
         let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
-        let bytes = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
-        let m = Module::parse(&bytes, &u.source).map_err(|e| bad(e.0))?;
+        let program = Program {
+            source: u.source.clone().into(),
+            bitcode: std::fs::read(&path).map_err(|e| bad(e.to_string()))?,
+            unlifted: Vec::new(),
+            cached: false,
+        };
         let mine = trace.kernels.iter().filter(|k| k.unit == u.number);
         let mut wanted: Vec<String> = mine.map(|k| k.symbol.clone()).collect();
         wanted.sort();
-        modules.push((m, wanted));
+        units.push((program, wanted));
     }
     let numbers: Vec<usize> = trace.allocations.keys().copied().collect();
     let at = |n: &usize| numbers.iter().position(|x| x == n);
@@ -97,7 +101,10 @@ pub(super) fn subject(trace: &AppTrace, folder: &Path) -> Result<Subject, AppErr
         variables: Vec::new(),
         application: true,
     };
-    let mut s = Subject::from_application(&modules, buffers.collect(), &touches);
+    let kernels = trace.kernels.iter();
+    let launched = kernels.flat_map(|k| k.blocks.iter().map(|b| (k.symbol.clone(), *b)));
+    let s = Subject::from_application(units, buffers.collect(), &touches, launched.collect());
+    let mut s = s.map_err(|e| AppError::Module(e.to_string()))?;
     for stored in &mut s.stored {
         if !stored.buffers.is_empty() {
             stored.name += &by_parameters(&stored.places);

@@ -119,6 +119,14 @@ impl Values {
         self.arrays.iter().map(range).collect()
     }
 
+    /// Are all numbers those of others, to the bit? NaN are one value.
+    pub(super) fn has_bits_of(&self, other: &Values) -> bool {
+        let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        let as_many = self.floats.len() == other.floats.len();
+        let mut pairs = self.floats.iter().zip(&other.floats);
+        as_many && self.exact == other.exact && pairs.all(same)
+    }
+
     /// Adds an integer.
     pub(super) fn integer(&mut self, bytes: &[u8]) {
         self.exact.extend(bytes);

@@ -137,6 +137,7 @@ fn choices(
         }),
         approx: request.approx,
         layout: request.layout,
+        blocks: false,
         code: request.code,
         algebra: request.algebra.then_some(&request.profile),
         made: counted(functions).map(|counts| MadeScope {

@@ -1,14 +1,16 @@
 //! `kerf tune --app`: a whole application.
-use super::args::{AppTime, Args, Switch, What};
+use super::args::{AppTime, Args, Cost, Switch, What};
+use super::layouts;
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress;
-use crate::{DeviceArg, device};
+use crate::{DeviceArg, device, toolchain};
 use kerf_ir::kernels::shortened;
 use kerf_num::Metric;
 use kerf_search::StrategyName;
 use kerf_tune::app::values::{ValueSource, format_named};
 use kerf_tune::app::{self, AppEvent, AppRequest, AppResult, TimeBy};
+use kerf_tune::approx::Approx;
 use regex_lite::Regex;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -99,6 +101,23 @@ fn evaluated(r: &AppResult) -> String {
     t
 }
 
+/// What was asked for and is not searched: kernels with the same reason together.
+fn not_searched(r: &AppResult, style: Style) -> String {
+    let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for l in &r.left_out {
+        let kernel = shortened(&l.kernel);
+        match reasons.iter_mut().find(|o| (o.0, o.1) == (&l.what, &l.why)) {
+            Some((_, _, kernels)) => kernels.push(kernel),
+            None => reasons.push((&l.what, &l.why, vec![kernel])),
+        }
+    }
+    let line = |(what, why, kernels): &(&str, &str, Vec<String>)| {
+        let text = format!("  not searched: {what} of {}: {why}", kernels.join(", "));
+        style.dim(&text) + "\n"
+    };
+    reasons.iter().map(line).collect()
+}
+
 fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     let mut t = String::new();
     let head = match r.verdict.as_str() {
@@ -117,8 +136,12 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         .counts
         .map_or_else(|| format!("{} numbers", r.numbers), |c| c.to_string());
     t += &format!("compared: {} ({counts})\n", r.compared);
+    let layouts = match r.layouts {
+        0 => String::new(),
+        n => format!(", {n} of layouts"),
+    };
     t += &format!(
-        "{} evaluations by {}, {} failed; {}\n",
+        "{} evaluations by {}{layouts}, {} failed; {}\n",
         r.evaluations,
         r.strategy,
         r.failed,
@@ -143,15 +166,19 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
             style.dim(mark)
         );
     }
-    let lowered = r.groups.iter().filter(|g| g.1 != "f64").count();
     let all = r.groups.len();
-    t += &match lowered {
-        0 => format!("\nnone of {all} groups lowered\n"),
-        n => format!("\n{n} of {all} groups lowered (result.json has all):\n"),
-    };
-    for (name, format) in r.groups.iter().filter(|g| g.1 != "f64") {
-        t += &format!("  {format:4}  {name}\n");
+    t += &format!(
+        "\nsearched: {}; {}\n",
+        r.what.join(", "),
+        match r.changed.len() {
+            0 => format!("none of {all} groups changed"),
+            n => format!("{n} of {all} groups changed (result.json has all):"),
+        }
+    );
+    for (name, level) in &r.changed {
+        t += &format!("  {level:4}  {name}\n");
     }
+    t += &not_searched(r, style);
     if let Some(l) = &r.local {
         t += "\nkernels tuned alone (error of the whole application):\n";
         for k in &l.kernels {
@@ -196,11 +223,7 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
         );
     }
     let other = [
-        ("--what approx", a.what.contains(&What::Approx)),
-        ("--what launch", a.what.contains(&What::Launch)),
-        ("--what layout", a.what.contains(&What::Layout)),
-        ("--what code", a.what.contains(&What::Code)),
-        ("--what algebra", a.what.contains(&What::Algebra)),
+        ("--qos-ratio", a.qos_ratio.is_some()),
         ("--sensitivity", a.sensitivity),
         ("--size", !a.sizes.is_empty()),
     ];
@@ -217,8 +240,8 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
 fn request(
     a: Args,
     command: String,
-    tolerance: f64,
-    metric: Metric,
+    approx: Option<Approx>,
+    (tolerance, metric): (f64, Metric),
 ) -> Result<AppRequest, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     let strategy = a
@@ -237,6 +260,18 @@ fn request(
     let profile = device::load(&a.profile)?;
     let require = a.require.as_deref().map(|r| pattern("--require", r));
     let require = require.transpose()?;
+    let assembler = match a.no_assembler || matches!(a.cost, Cost::Static) {
+        true => None,
+        false => toolchain::assembler(&profile.arch, &toolchain::discover("sm_90")),
+    };
+    let is_measured = !matches!(time, TimeBy::Predicted);
+    let (layout, code) = layouts(&a, is_measured || assembler.is_some())?;
+    if a.what.contains(&What::Launch) && !a.by_default && !is_measured {
+        return Err(Failure::new(
+            "--what launch of an application needs measured times: no model tells what other blocks gain",
+        )
+        .help("--device cuda or --time kernels measures; or leave launch out"));
+    }
     Ok(AppRequest {
         allow: a.allow,
         device: match cuda {
@@ -251,13 +286,25 @@ fn request(
         time,
         repeats: a.repeats.min(5) as usize,
         kernels: a.kernels,
-        formats: a.formats,
+        formats: match a.what.contains(&What::Precision) {
+            true => a.formats,
+            false => Vec::new(),
+        },
+        approx,
+        layout,
+        code,
+        algebra: a.what.contains(&What::Algebra),
+        launch: a.what.contains(&What::Launch),
+        assembler,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         strategy,
         budget: a.budget,
         seed: a.seed,
-        estimate: super::estimate::by(&profile),
+        count: match a.cost {
+            Cost::Counts => Some(super::count_launches::by(&profile)),
+            Cost::Static => None,
+        },
         profile,
         out: a
             .out
@@ -357,14 +404,20 @@ impl Progress {
 }
 
 /// Runs it: 0 with a plan or unchanged, 2 if the application cannot be tuned.
-pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32, Failure> {
+pub fn run(
+    a: Args,
+    command: String,
+    approx: Option<Approx>,
+    format: Format,
+    style: Style,
+) -> Result<i32, Failure> {
     let tolerance = a.tolerance.ok_or_else(|| {
         Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
     })?;
     let metric = super::metric_of(&a)?.unwrap_or(app::DEFAULT_METRIC);
     let tolerance = tolerance.value;
     check(&a, metric)?;
-    let request = request(a, command, tolerance, metric)?;
+    let request = request(a, command, approx, (tolerance, metric))?;
     let mut progress = Progress::new(request.budget, tolerance);
     if request.device == "cpu" && std::env::var("KERF_DEVICE").is_ok_and(|d| d == "cuda") {
         progress::line(

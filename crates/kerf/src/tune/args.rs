@@ -102,7 +102,7 @@ pub struct Args {
     /// special-function unit), launch (block shapes and parameters of [launch_space]), layout (how many elements a
     /// thread computes; needs a GPU or an assembler), code (registers of a thread and copies of loops; needs the same), algebra (expressions written differently: reciprocals, roots, powers,
     /// multiply-adds), or several as one search. By default all but algebra, as far as the
-    /// strategy can; of an application, precision.
+    /// strategy can; of an application launch is the threads of its blocks, where times are measured.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) what: Vec<What>,
     /// Nobody said what to tune.
@@ -235,7 +235,7 @@ impl Args {
                 Some(s) if s.is_one_degree() => vec![What::Approx],
                 Some(s) if s.is_of_shapes() => vec![What::Launch],
                 Some(s) if s.is_staged() => vec![What::Precision, What::Launch],
-                _ if guided && self.app.is_none() => {
+                _ if guided => {
                     // Other expressions gained nothing that variants of math calls did not on the examples.
                     let all = [
                         What::Precision,

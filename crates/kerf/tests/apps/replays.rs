@@ -5,7 +5,8 @@ use super::*;
 fn candidates_are_replayed_from_one_recorded_run() {
     let dir = tempfile::tempdir().expect("a folder");
     build(dir.path(), "replayed");
-    let v = result(dir.path(), "./replayed", &["--kernels", "series"]);
+    let formats = ["--kernels", "series", "--what", "precision"];
+    let v = result(dir.path(), "./replayed", &formats);
     assert_eq!(v["verdict"], "tuned", "{v:#}");
     assert_eq!(v["replay"]["used"], true, "{v:#}");
     // Once for the bits, once to make room for outputs on the device, once for its time, and each candidate.
@@ -18,7 +19,7 @@ fn candidates_are_replayed_from_one_recorded_run() {
     );
     assert_eq!(v["confirmed"]["runs"], 2, "{v:#}");
     // A replay finds what restarts find, with the same error.
-    let restarts = ["--kernels", "series", "--no-replay", "--out", "restarts"];
+    let restarts = [&formats[..], &["--no-replay", "--out", "restarts"]].concat();
     let r = result(dir.path(), "./replayed", &restarts);
     assert_eq!(r["replay"]["used"], false, "{r:#}");
     for key in ["error", "groups", "evaluations", "arrays"] {
@@ -148,7 +149,8 @@ fn a_plan_is_good_only_where_the_program_confirms_it() {
     let dir = tempfile::tempdir().expect("a folder");
     build(dir.path(), "replayed");
     // Host code that decides by device results: no replay shows it.
-    let v = result(dir.path(), "./replayed decide", &["--kernels", "series"]);
+    let formats = ["--kernels", "series", "--what", "precision"];
+    let v = result(dir.path(), "./replayed decide", &formats);
     assert_eq!(v["replay"]["used"], true, "{v:#}");
     let rejected = v["confirmed"]["rejected"].as_array().expect("plans");
     let why = rejected[0]["why"].as_str().expect("a reason");
@@ -162,15 +164,8 @@ fn a_plan_is_good_only_where_the_program_confirms_it() {
     // Numbers of another size: 1e300 is no float.
     let validated = |size: &str, out: &str| {
         let other = format!("./replayed x {size}");
-        let more = [
-            "--kernels",
-            "series",
-            "--validate-with",
-            &other,
-            "--out",
-            out,
-        ];
-        result(dir.path(), "./replayed", &more)
+        let more = ["--validate-with", &other, "--out", out];
+        result(dir.path(), "./replayed", &[&formats[..], &more].concat())
     };
     let v = validated("3.0", "near");
     assert_eq!(v["verdict"], "tuned", "{v:#}");

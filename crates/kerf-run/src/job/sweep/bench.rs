@@ -220,6 +220,7 @@ impl<'b> Bench<'b> {
             change: self.base.change,
             lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
             regroup: BTreeMap::new(),
+            reblock: BTreeMap::new(),
             coarsen: BTreeMap::new(),
             declared: None,
         }

@@ -1,0 +1,282 @@
+//! Elements a thread and the layout of code, after the strategy: they change no bits, and what they gain depends on the formats, so that the fastest plan
+//! decides about them, kernel by kernel. Where times are measured all of them are; elsewhere the one that machine code predicts to be the fastest is tried.
+use crate::launch::choice::LaunchVariable;
+use crate::prediction::TimePredictor;
+use crate::tunable::Tunable;
+use kerf_pass::coarsen::FACTORS;
+use kerf_search::{Assignment, Outcome, Problem};
+
+/// Evaluations at most.
+pub(crate) const MOST: usize = 64;
+
+/// Levels of formats that plans with one of them everywhere have: f32, and what is narrower.
+const UNIFORM_LEVELS: usize = 2;
+
+/// Plans with other formats that get the layout of the fastest.
+const OTHER_FORMATS: usize = 4;
+
+/// Rounds over all kernels and shapes.
+const ROUNDS: usize = 2;
+
+/// How many times more threads larger blocks may have.
+const LARGER: u32 = 4;
+
+/// A predicted gain below this part of the time is none: predictions of layouts err by more.
+const LEAST_PREDICTED: f64 = 0.05;
+
+/// A gain below this part of the time does not ask for another round.
+const LEAST: f64 = 5e-3;
+
+/// What evaluates plans for a search of layouts: of a workload, or of an application.
+pub(crate) trait LayoutTrials {
+    /// Why an evaluation cannot be made, or kept.
+    type Error;
+
+    /// What can be chosen.
+    fn tunable(&self) -> &Tunable;
+
+    /// The fastest plan within the tolerance, or the program itself, with its time.
+    fn fastest(&self) -> (Assignment, f64);
+
+    /// What is known of a plan.
+    fn known_outcome(&self, a: &Assignment) -> Option<Outcome>;
+
+    /// All plans of which something is known.
+    fn known_plans(&self) -> Vec<Assignment>;
+
+    /// What predicts times, where none are measured.
+    fn predictor(&self) -> Option<&dyn TimePredictor>;
+
+    /// Evaluates plans of which nothing is known, after so many others.
+    fn run(&mut self, all: &[Assignment], done: usize) -> Result<(), Self::Error>;
+}
+
+/// The problem as strategies see it: every thread with one element, code as the compilers lay it out.
+pub(crate) fn without_layouts(tunable: &Tunable, problem: &Problem) -> Problem {
+    let mut p = problem.clone();
+    for g in tunable.layouts() {
+        let levels = p.variables[g].levels.iter_mut();
+        levels.skip(1).for_each(|l| l.veto = true);
+    }
+    p
+}
+
+/// A search of layouts.
+pub(crate) struct LayoutSearch<'l, T> {
+    trials: &'l mut T,
+    problem: &'l Problem,
+    /// Evaluations so far.
+    done: usize,
+}
+
+impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
+    /// Of a problem.
+    pub fn new(trials: &'l mut T, problem: &'l Problem) -> LayoutSearch<'l, T> {
+        LayoutSearch {
+            trials,
+            problem,
+            done: 0,
+        }
+    }
+
+    /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes; then the blocks that host
+    /// code asks for, and the code of each kernel. Gives how many evaluations that took.
+    pub fn settle(mut self) -> Result<usize, T::Error> {
+        for start in self.starts() {
+            self.try_elements_of_all(&start)?;
+        }
+        self.settle_elements()?;
+        self.try_other_formats()?;
+        let tunable = self.trials.tunable();
+        let blocks = tunable.blocks.iter().map(|c| c.group);
+        let code = tunable.code.iter().map(|c| c.group);
+        let others: Vec<usize> = blocks.chain(code).collect();
+        for g in others {
+            let all = siblings(self.problem, &self.trials.fastest().0, g);
+            self.try_layouts(&all)?;
+        }
+        Ok(self.done)
+    }
+
+    /// Groups that say how many elements a thread computes.
+    fn coarse(&self) -> Vec<usize> {
+        let coarse = self.trials.tunable().coarse.iter();
+        // What must not change is not tried.
+        let free = |g: &usize| {
+            self.problem.variables[*g]
+                .levels
+                .iter()
+                .skip(1)
+                .any(|l| !l.veto)
+        };
+        coarse.map(|c| c.group).filter(free).collect()
+    }
+
+    /// Where to begin: what a kernel gains by more elements depends on its formats, so beside the fastest plan those that have
+    /// one level of formats everywhere.
+    fn starts(&self) -> Vec<Assignment> {
+        let fastest = self.trials.fastest().0;
+        let shapes = self.trials.tunable().shapes();
+        let mut all = vec![fastest.clone()];
+        for level in 1..=UNIFORM_LEVELS {
+            let mut a = fastest.clone();
+            for (g, v) in self.problem.variables.iter().enumerate() {
+                if !shapes.contains(&g) {
+                    let last = v.levels.len() - 1;
+                    let allowed = |l: &usize| *l == 0 || !v.levels[*l].veto;
+                    let lowest = (0..=last.min(level)).rev().find(allowed);
+                    a[g] = lowest.unwrap_or(0) as u8;
+                }
+            }
+            if !all.contains(&a) {
+                all.push(a);
+            }
+        }
+        all
+    }
+
+    /// Tries more and more elements in all kernels of a plan at once, as long as they gain.
+    fn try_elements_of_all(&mut self, start: &Assignment) -> Result<(), T::Error> {
+        let coarse = self.coarse();
+        let mut before = f64::INFINITY;
+        for level in 1..=FACTORS.len() {
+            let mut a = start.clone();
+            for g in &coarse {
+                a[*g] = level.min(self.problem.variables[*g].levels.len() - 1) as u8;
+            }
+            self.try_layouts(std::slice::from_ref(&a))?;
+            let outcome = self.trials.known_outcome(&a);
+            let accepted = outcome.filter(|o| self.problem.accepts(o));
+            match accepted.and_then(|o| o.time()) {
+                Some(time) if time < before => before = time,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the layout of the fastest plan with the formats of other plans within the tolerance.
+    fn try_other_formats(&mut self) -> Result<(), T::Error> {
+        let (best, _) = self.trials.fastest();
+        let shapes = self.trials.tunable().shapes();
+        if self.coarse().iter().all(|g| best[*g] == 0) {
+            return Ok(());
+        }
+        let accepted = self.trials.known_plans().into_iter().filter_map(|a| {
+            let o = self.trials.known_outcome(&a)?;
+            Some((o.time().filter(|_| self.problem.accepts(&o))?, a))
+        });
+        let mut accepted: Vec<(f64, Assignment)> = accepted.collect();
+        accepted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut all: Vec<Assignment> = Vec::new();
+        for (_, mut laid_out) in accepted {
+            shapes.iter().for_each(|g| laid_out[*g] = best[*g]);
+            if laid_out != best && !all.contains(&laid_out) && all.len() < OTHER_FORMATS {
+                all.push(laid_out);
+            }
+        }
+        self.try_layouts(&all)
+    }
+
+    /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes.
+    fn settle_elements(&mut self) -> Result<(), T::Error> {
+        let coarse = self.coarse();
+        let mut shapes = self.trials.tunable().shapes();
+        let layouts: Vec<usize> = self.trials.tunable().layouts().collect();
+        shapes.retain(|g| !layouts.contains(g));
+        for _ in 0..ROUNDS {
+            let before = self.trials.fastest();
+            for g in &coarse {
+                self.settle_kernel(*g)?;
+            }
+            // A shape that was chosen for threads with one element each is as good as it was.
+            if self.trials.fastest().0 == before.0 {
+                break;
+            }
+            for g in &shapes {
+                let all = siblings(self.problem, &self.trials.fastest().0, *g);
+                self.try_layouts(&all)?;
+            }
+            if self.done >= MOST || self.trials.fastest().1 > before.1 * (1.0 - LEAST) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries pairs of elements in one kernel, also in larger blocks: half the threads may be too few. Where pairs gain, all
+    /// other numbers.
+    fn settle_kernel(&mut self, group: usize) -> Result<(), T::Error> {
+        let before = self.trials.fastest().0;
+        if before[group] == 0 {
+            let mut pairs = before.clone();
+            pairs[group] = 1;
+            self.try_layouts(std::slice::from_ref(&pairs))?;
+            if self.trials.fastest().0 == before {
+                let larger = self.in_larger_blocks(&pairs, group);
+                self.try_layouts(&larger)?;
+            }
+        }
+        let now = self.trials.fastest().0;
+        if now[group] == 0 {
+            return Ok(());
+        }
+        self.try_layouts(&siblings(self.problem, &now, group))
+    }
+
+    /// An assignment with blocks of more threads for the kernel of a group.
+    fn in_larger_blocks(&self, a: &Assignment, group: usize) -> Vec<Assignment> {
+        let tunable = self.trials.tunable();
+        let chosen = tunable.coarse.iter().find(|c| c.group == group);
+        let (Some(chosen), Some(launch)) = (chosen, &tunable.launch) else {
+            return Vec::new();
+        };
+        let mine = |v: &&LaunchVariable| v.component.kernels.contains(&chosen.kernel);
+        let mut all = Vec::new();
+        for v in launch.variables.iter().filter(mine) {
+            for l in v.larger(launch, usize::from(a[v.group]), LARGER) {
+                let mut larger = a.clone();
+                larger[v.group] = l as u8;
+                all.push(larger);
+            }
+        }
+        all
+    }
+
+    /// Of assignments that differ in time alone, the one that is predicted to be the fastest, if it is faster than what is known:
+    /// where nothing is measured, nothing is learned by running the others.
+    fn predicted_fastest(&self, all: Vec<Assignment>, by: &dyn TimePredictor) -> Vec<Assignment> {
+        by.prepare(&all);
+        let known = self.trials.fastest().1;
+        let timed = all.into_iter().filter_map(|a| Some((by.predict(&a)?, a)));
+        let faster = timed.filter(|(t, _)| *t < known * (1.0 - LEAST_PREDICTED));
+        let best = faster.min_by(|a, b| a.0.total_cmp(&b.0));
+        best.map(|(_, a)| a).into_iter().collect()
+    }
+
+    /// Evaluates what is not known, as far as there may be more.
+    fn try_layouts(&mut self, all: &[Assignment]) -> Result<(), T::Error> {
+        let is_new = |a: &&Assignment| self.trials.known_outcome(a).is_none();
+        let mut asked: Vec<Assignment> = all.iter().filter(is_new).cloned().collect();
+        if let Some(by) = self.trials.predictor() {
+            asked = self.predicted_fastest(asked, by);
+        }
+        asked.truncate(MOST.saturating_sub(self.done));
+        self.trials.run(&asked, self.done)?;
+        self.done += asked.len();
+        Ok(())
+    }
+}
+
+/// An assignment with each other level of a variable that is not forbidden.
+fn siblings(problem: &Problem, of: &[u8], variable: usize) -> Vec<Assignment> {
+    let levels = problem.variables[variable].levels.iter().enumerate();
+    levels
+        .filter(|(l, level)| *l != usize::from(of[variable]) && (*l == 0 || !level.veto))
+        .map(|(l, _)| {
+            let mut a = of.to_vec();
+            a[variable] = l as u8;
+            a
+        })
+        .collect()
+}
