@@ -270,7 +270,8 @@ impl PatchContext<'_> {
         if shaped {
             notes.extend(launch::launches(model, &blocks, edits));
         }
-        if !blocks.is_empty() && !(shaped && launch::any_launch(model, &blocks)) {
+        let launched_here = shaped && launch::any_launch(model, &blocks);
+        if !launched_here {
             for (symbol, [x, y, z]) in &blocks {
                 let name = kernels::source_name(&kerf_llvm::demangle(symbol));
                 notes.push(match shaped {
