@@ -90,7 +90,7 @@ fn launches_that_cannot_follow_a_plan_fail_by_name() {
 }
 
 /// The names of what a plan changes, by what it is in the plan.
-fn changed<'v>(v: &'v Value, is: impl Fn(&str) -> bool) -> Vec<&'v str> {
+fn changed(v: &Value, is: impl Fn(&str) -> bool) -> Vec<&str> {
     let pairs = v["changed"].as_array().expect("what changes").iter();
     let mine = pairs.filter(|p| p[1].as_str().is_some_and(&is));
     mine.filter_map(|p| p[0].as_str()).collect()
