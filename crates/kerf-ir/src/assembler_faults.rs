@@ -1,4 +1,4 @@
-//! Ways round six faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
+//! Ways round seven faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
 //!
 //! Each was found where an H200 gave other bits than the CPU executor, and seen in the machine code
 //! of ptxas 12.9.86 and 13.0.88 at every level but 0, and in driver 580's. `bench/probes/assembler`
@@ -23,6 +23,10 @@
 //! - **Choice between parameters.** LLVM makes a load through a chosen address of `select` between two parameters of a
 //!   function, as if parameters had to be in memory. Optimised, such a load gave other values on an H200 where its caller has
 //!   variables in local memory. A frozen parameter is loaded first.
+//! - **Narrow stores of a number's bits.** `st.b16` and `st.b8` of a 32-bit register, `st.b32` of a 64-bit one and `st.b8` of a 16-bit
+//!   one store the lower bits. Where the register was last written by a floating-point operation (`add.rn.f32`, `selp.f32`), the
+//!   assembler converts the number to an integer instead, at level 0 too. LLVM folds truncations into such stores. A `mov` before the
+//!   truncation makes them bits.
 //! - **Recursion and convergence.** A recursive function may return with its warp split, but the
 //!   assembler takes the warp as whole again, leaves out the synchronisation before a barrier, vote
 //!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
@@ -47,6 +51,8 @@ pub fn avoid(m: &Module, capability: u64) {
                 i.set_operand(0, maximum(i, a));
             } else if let Some(opposite) = only_nan_fails(i) {
                 turn_round(i, opposite);
+            } else if narrows_bits_of_float(i) {
+                move_bits(i);
             } else if chooses_parameters(i) {
                 i.set_operand(1, Builder::before(i).freeze(i.operand(1)));
             }
@@ -278,6 +284,39 @@ fn chooses_parameters(i: Value) -> bool {
 
 /// Can a function be called while it runs? A call through a pointer may reach every function whose
 /// address is taken.
+/// Does an instruction take the lower bits of what may be a floating-point number, by choices alone?
+fn narrows_bits_of_float(i: Value) -> bool {
+    if i.opcode() != Some(Opcode::LLVMTrunc) || i.ty().is_vector() {
+        return false;
+    }
+    let mut seen = BTreeSet::from([i.operand(0)]);
+    let mut open = vec![i.operand(0)];
+    while let Some(v) = open.pop() {
+        let from = match v.opcode() {
+            Some(Opcode::LLVMBitCast) => return v.operand(0).ty().format().is_some(),
+            Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
+            Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
+            Some(Opcode::LLVMFreeze) => vec![v.operand(0)],
+            _ => Vec::new(),
+        };
+        open.extend(from.into_iter().filter(|x| seen.insert(*x)));
+    }
+    false
+}
+
+/// Moves what is narrowed into a register of its own, as bits.
+fn move_bits(i: Value) {
+    let x = i.operand(0);
+    let (text, constraints) = match x.ty().int_bits() {
+        16 => ("mov.b16 $0, $1;", "=h,h"),
+        32 => ("mov.b32 $0, $1;", "=r,r"),
+        64 => ("mov.b64 $0, $1;", "=l,l"),
+        _ => return,
+    };
+    let moved = Builder::before(i).inline_asm(text, constraints, x.ty(), &[x]);
+    i.set_operand(0, moved);
+}
+
 fn is_recursive(f: Value) -> bool {
     let (mut named, mut indirect) = (false, false);
     for i in reachable(f).iter().flat_map(|g| g.instructions()) {

@@ -315,3 +315,55 @@ fn comparisons_that_numbers_fail_are_left() {
         assert!(!text.contains(".pred q"), "{comparison}\n{text}");
     }
 }
+
+/// The lower bits of a sum, stored.
+fn narrow(float: &str, wide: &str, narrow: &str) -> String {
+    let body = format!(
+        "  %x = load {float}, ptr %p
+  %s = fadd {float} %x, %x
+  %b = bitcast {float} %s to {wide}
+  %t = trunc {wide} %b to {narrow}
+  store {narrow} %t, ptr %q"
+    );
+    kernel(&body, "")
+}
+
+#[test]
+fn bits_of_numbers_are_moved_before_a_part_of_them_is_stored() {
+    for (float, wide, part, moved) in [
+        ("float", "i32", "i16", "mov.b32"),
+        ("float", "i32", "i8", "mov.b32"),
+        ("double", "i64", "i32", "mov.b64"),
+        ("double", "i64", "i16", "mov.b64"),
+        ("half", "i16", "i8", "mov.b16"),
+    ] {
+        let text = emitted(&narrow(float, wide, part), "sm_90");
+        let sum = text.find("add.rn.").expect("a sum");
+        let at = text[sum..].find(moved).map(|k| sum + k);
+        let store = text.find("st.global.b").expect("a store");
+        assert!(at.is_some_and(|at| at < store), "{text}");
+    }
+}
+
+#[test]
+fn parts_of_integers_are_stored_as_they_are() {
+    let body = "  %x = load i32, ptr %p
+  %s = add i32 %x, 3
+  %t = trunc i32 %s to i16
+  store i16 %t, ptr %q";
+    let text = emitted(&kernel(body, ""), "sm_90");
+    assert!(!text.contains("mov.b32"), "{text}");
+}
+
+#[test]
+fn chosen_bits_of_numbers_are_moved_too() {
+    let body = "  %x = load float, ptr %p
+  %s = fadd float %x, 3.0
+  %c = fcmp ogt float %x, 7.0
+  %b = bitcast float %s to i32
+  %d = select i1 %c, i32 %b, i32 5
+  %t = trunc i32 %d to i16
+  store i16 %t, ptr %q";
+    let text = emitted(&kernel(body, ""), "sm_90");
+    assert!(text.contains("mov.b32"), "{text}");
+}
