@@ -45,7 +45,7 @@ fn strategies_are_compared() {
     let said = replay(&file, &args);
     said.succeeds();
     assert!(said.out.contains("k on GPU: 2 variables, 32 outcomes"));
-    for name in ["guided", "naive_ga", "exhaustive"] {
+    for name in ["guided", "naive-ga", "exhaustive"] {
         let line = said.out.lines().find(|l| l.contains(name)).expect("a line");
         assert!(line.contains("1.000"), "{line}");
     }
