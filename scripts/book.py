@@ -23,7 +23,7 @@ MADE = "<!-- Made by scripts/book.py from doc comments: change those, and run it
 # Files that hold what others share, not a thing of their own.
 PARTS = {
     "crates/kerf-search/src/guided": {"linear"},
-    "crates/kerf-search/src/strategies": {"existing", "genetic", "listed", "walk"},
+    "crates/kerf-search/src/strategies": {"existing", "genetic", "listed", "start", "walk"},
     "crates/kerf-pass/src": {"lib", "plan", "site_format", "formats", "convert", "registers", "at_line", "block_refusal", "format_refusal"},
 }
 
