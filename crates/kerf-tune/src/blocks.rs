@@ -2,9 +2,9 @@
 //!
 //! As many threads in other blocks change no bits, so that these variables decide about time alone. They are for applications, whose
 //! launches are host code's, where times are measured; a workload has a launch space.
-use crate::coarse::Uncoarsened;
 use crate::group::Group;
-use crate::setting::{AUTO, Setting, intern};
+use crate::layout_choice::{LayoutChoice, UnchangedKernel, functions};
+use crate::setting::{AUTO, intern};
 use crate::subject::Subject;
 use kerf_pass::{Plan, reblock};
 
@@ -14,18 +14,7 @@ const THREADS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// Before the number, in the name of a level.
 const LEVEL: &str = "block.x=";
 
-/// Threads of blocks along x, for one kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockChoice {
-    /// Position of its group.
-    pub group: usize,
-    /// Kernel, as plans name it.
-    pub kernel: String,
-    /// What the levels stand for; the first is what host code asks for.
-    pub levels: Vec<Option<u32>>,
-}
-
-fn name(threads: Option<u32>) -> &'static str {
+fn name(threads: Option<&u32>) -> &'static str {
     threads.map_or(AUTO, |x| intern(&format!("{LEVEL}{x}")))
 }
 
@@ -33,17 +22,11 @@ fn name(threads: Option<u32>) -> &'static str {
 pub(crate) fn add(
     subject: &Subject,
     groups: &mut Vec<Group>,
-) -> (Vec<BlockChoice>, Vec<Uncoarsened>) {
+) -> (Vec<LayoutChoice<u32>>, Vec<UnchangedKernel>) {
     let (mut choices, mut kept) = (Vec::new(), Vec::new());
     let modules = subject.modules().unwrap_or_default();
-    let kernels = modules
-        .iter()
-        .flat_map(|(m, all)| all.iter().map(move |at| (m, *at)));
-    for (m, at) in kernels {
+    for (m, at, f) in functions(subject, &modules) {
         let k = &subject.kernels[at];
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
         let launched = || subject.launched.iter().filter(|l| l.0 == k.symbol);
         let mut levels: Vec<Option<u32>> = vec![None];
         let mut why = None;
@@ -59,31 +42,20 @@ pub(crate) fn add(
         if levels.len() == 1 {
             let why = why.map_or_else(|| "it is launched with no others".into(), |w| w.to_string());
             let kernel = k.name.clone();
-            kept.push(Uncoarsened { kernel, why });
+            kept.push(UnchangedKernel { kernel, why });
             continue;
         }
-        let names = levels.iter().map(|x| Setting::Shape(name(*x)));
-        let title = format!("{}: threads of a block", k.name);
-        choices.push(BlockChoice {
-            group: groups.len(),
-            kernel: k.name.clone(),
-            levels: levels.clone(),
-        });
-        groups.push(Group {
-            kernel: k.name.clone(),
-            at,
-            ..Group::for_launch(&title, names.collect())
-        });
+        let of = (at, k, "threads of a block");
+        choices.push(LayoutChoice::add(groups, of, levels, name));
     }
     (choices, kept)
 }
 
 /// What an assignment says of blocks, as part of a plan.
-pub(crate) fn plan(choices: &[BlockChoice], a: &[u8], plan: &mut Plan) {
+pub(crate) fn plan(choices: &[LayoutChoice<u32>], a: &[u8], plan: &mut Plan) {
     for c in choices {
-        let level = a.get(c.group).map_or(0, |l| usize::from(*l));
-        if let Some(Some(x)) = c.levels.get(level) {
-            plan.kernels.entry(c.kernel.clone()).or_default().reblock = Some(*x);
+        if let Some(x) = c.chosen(a) {
+            plan.kernels.entry(c.kernel.clone()).or_default().reblock = Some(x);
         }
     }
 }

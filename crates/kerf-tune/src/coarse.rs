@@ -3,31 +3,12 @@
 //! Coarsening changes no bits, so that these variables decide about time alone. They
 //! are offered where times are measured, or predicted from machine code.
 use crate::group::Group;
-use crate::setting::{Setting, intern};
+use crate::layout_choice::{LayoutChoice, UnchangedKernel, functions};
+use crate::setting::intern;
 use crate::subject::Subject;
 use kerf_llvm::{Module, Value};
 use kerf_pass::Plan;
 use kerf_pass::coarsen::{Coarsening, FACTORS, coarsen, is_indexed};
-
-/// Elements of a thread, for one kernel.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CoarseChoice {
-    /// Position of its group.
-    pub group: usize,
-    /// Kernel, as plans name it.
-    pub kernel: String,
-    /// What the levels stand for; the first is the kernel as it is.
-    pub levels: Vec<Option<Coarsening>>,
-}
-
-/// A kernel whose threads keep one element each, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uncoarsened {
-    /// Kernel, as plans name it.
-    pub kernel: String,
-    /// What stands against it.
-    pub why: String,
-}
 
 /// What is offered: as many neighbours as a vector of 16 bytes can have, and pairs of them where rows begin anywhere.
 fn offered() -> impl Iterator<Item = Coarsening> {
@@ -70,17 +51,14 @@ fn obstacle(m: &Module, symbol: &str) -> Option<String> {
 }
 
 /// Adds a group for each kernel that can be coarsened.
-pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> (Vec<CoarseChoice>, Vec<Uncoarsened>) {
+pub fn add(
+    subject: &Subject,
+    groups: &mut Vec<Group>,
+) -> (Vec<LayoutChoice<Coarsening>>, Vec<UnchangedKernel>) {
     let (mut choices, mut kept) = (Vec::new(), Vec::new());
     let modules = subject.modules().unwrap_or_default();
-    let kernels = modules
-        .iter()
-        .flat_map(|(m, all)| all.iter().map(move |at| (m, *at)));
-    for (m, at) in kernels {
+    for (m, at, f) in functions(subject, &modules) {
         let k = &subject.kernels[at];
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
         let launched = || subject.launched.iter().filter(|l| l.0 == k.symbol);
         let mine = || launched().map(|l| l.1[0]);
         let whole = |c: &Coarsening| mine().all(|x| x.is_multiple_of(c.factor));
@@ -96,31 +74,20 @@ pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> (Vec<CoarseChoice>, Ve
         };
         if let Some(why) = why {
             let kernel = k.name.clone();
-            kept.push(Uncoarsened { kernel, why });
+            kept.push(UnchangedKernel { kernel, why });
             continue;
         }
-        let names = levels.iter().map(|c| Setting::Shape(name(c.as_ref())));
-        let title = format!("{}: elements a thread", k.name);
-        choices.push(CoarseChoice {
-            group: groups.len(),
-            kernel: k.name.clone(),
-            levels: levels.clone(),
-        });
-        groups.push(Group {
-            kernel: k.name.clone(),
-            at,
-            ..Group::for_launch(&title, names.collect())
-        });
+        let of = (at, k, "elements a thread");
+        choices.push(LayoutChoice::add(groups, of, levels, name));
     }
     (choices, kept)
 }
 
 /// What an assignment says of threads, as part of a plan.
-pub(crate) fn plan(choices: &[CoarseChoice], a: &[u8], plan: &mut Plan) {
+pub(crate) fn plan(choices: &[LayoutChoice<Coarsening>], a: &[u8], plan: &mut Plan) {
     for c in choices {
-        let level = a.get(c.group).map_or(0, |l| usize::from(*l));
-        if let Some(Some(chosen)) = c.levels.get(level) {
-            plan.kernels.entry(c.kernel.clone()).or_default().coarsen = Some(*chosen);
+        if let Some(chosen) = c.chosen(a) {
+            plan.kernels.entry(c.kernel.clone()).or_default().coarsen = Some(chosen);
         }
     }
 }
@@ -128,6 +95,7 @@ pub(crate) fn plan(choices: &[CoarseChoice], a: &[u8], plan: &mut Plan) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Setting;
 
     #[test]
     fn levels_say_what_they_are() {

@@ -2,6 +2,7 @@
 //!
 //! They change no bits, and are decided like elements of threads: on the fastest plan, when the strategy has ended.
 use crate::group::Group;
+use crate::layout_choice::functions;
 use crate::setting::{AUTO, Setting, intern};
 use crate::subject::Subject;
 use kerf_pass::code_shape::unmarked_latches;
@@ -63,14 +64,8 @@ pub fn add(subject: &Subject, groups: &mut Vec<Group>) -> Vec<CodeChoice> {
     };
     let mut choices = Vec::new();
     let modules = subject.modules().unwrap_or_default();
-    let kernels = modules
-        .iter()
-        .flat_map(|(m, all)| all.iter().map(move |at| (m, *at)));
-    for (m, at) in kernels {
+    for (_, at, f) in functions(subject, &modules) {
         let k = &subject.kernels[at];
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
         let limited = f.fn_attr("nvvm.maxnreg").is_some();
         let offered = [
             ("registers", REGISTERS.map(registers).to_vec(), !limited),

@@ -390,6 +390,21 @@ impl Evaluator {
         ))
     }
 
+    /// A plan on an input, run once and not timed.
+    fn untimed(&self, plan: &Plan, input: Input) -> Job {
+        Job {
+            plan: plan.clone(),
+            seed: Some(input.seed),
+            perturb: input.perturb,
+            baseline: false,
+            warmup: 0,
+            repeats: 1,
+            sample_s: 0.0,
+            energy_s: 0.0,
+            ..self.job.clone()
+        }
+    }
+
     /// How the error of a plan is spread over each output, by name. Nothing is timed.
     pub fn scatter(
         &self,
@@ -397,18 +412,10 @@ impl Evaluator {
         input: Input,
     ) -> Result<Vec<(String, Vec<Scatter>)>, JobError> {
         let job = Job {
-            plan: plan.clone(),
-            seed: Some(input.seed),
-            perturb: input.perturb,
             accept: Some(self.criteria.accept.clone()),
             reference: true,
             scatter: true,
-            baseline: false,
-            warmup: 0,
-            repeats: 1,
-            sample_s: 0.0,
-            energy_s: 0.0,
-            ..self.job.clone()
+            ..self.untimed(plan, input)
         };
         let report = self.in_worker(0, &job)?;
         let all = report.outputs.into_iter();
@@ -422,17 +429,9 @@ impl Evaluator {
         input: Input,
     ) -> Result<Vec<MadeArguments>, JobError> {
         let job = Job {
-            plan: plan.clone(),
-            seed: Some(input.seed),
-            perturb: input.perturb,
             count: Some(Detail::Blocks),
             reference: false,
-            baseline: false,
-            warmup: 0,
-            repeats: 1,
-            sample_s: 0.0,
-            energy_s: 0.0,
-            ..self.job.clone()
+            ..self.untimed(plan, input)
         };
         let report = self.in_worker(0, &job)?;
         Ok(report.counts.map_or_else(Vec::new, |c| c.made))

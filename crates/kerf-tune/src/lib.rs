@@ -39,6 +39,7 @@ pub mod front;
 pub mod full_size;
 pub mod group;
 pub mod launch;
+pub mod layout_choice;
 mod layouts;
 pub mod made;
 pub mod made_level;

@@ -1,11 +1,12 @@
 //! What can be chosen of a subject, and the plan and the search problem that this comes to.
 use crate::algebra::{self, RewriteChoice};
 use crate::approx::{self, KernelNeeds, MathSite, Warps, own_format, reachable};
-use crate::blocks::{self, BlockChoice};
-use crate::coarse::{self, CoarseChoice, Uncoarsened};
+use crate::blocks;
+use crate::coarse;
 use crate::code::{self, CodeChoice};
 use crate::group::Group;
 use crate::launch::choice::LaunchChoice;
+use crate::layout_choice::{LayoutChoice, UnchangedKernel};
 use crate::made::{self, MadeChoice};
 use crate::setting::{PARTS, Setting};
 use crate::storage::FixedStorage;
@@ -49,13 +50,13 @@ pub struct Tunable {
     /// Shapes of the launches, where they may change.
     pub launch: Option<LaunchChoice>,
     /// Elements that a thread computes, by kernel, where that may change.
-    pub coarse: Vec<CoarseChoice>,
+    pub coarse: Vec<LayoutChoice<kerf_pass::Coarsening>>,
     /// Kernels that cannot be coarsened, and why, where they may be.
-    pub uncoarsened: Vec<Uncoarsened>,
+    pub uncoarsened: Vec<UnchangedKernel>,
     /// Threads of blocks that host code asks for, by kernel, where they may be others.
-    pub blocks: Vec<BlockChoice>,
+    pub blocks: Vec<LayoutChoice<u32>>,
     /// Kernels that keep their blocks, and why, where they may change.
-    pub fixed_blocks: Vec<Uncoarsened>,
+    pub fixed_blocks: Vec<UnchangedKernel>,
     /// How the code of kernels is laid out, where that may change.
     pub code: Vec<CodeChoice>,
     /// Clusters of expressions that have a cheaper form, where they may change.
