@@ -2,8 +2,8 @@
 //!
 //! Kernels come from [`crate::random_kernel`], which never lets a NaN's payload or the sign of a
 //! minimum of zeros decide anything; outputs are compared after all NaNs became one pattern.
+use crate::random_dimensions::whole_plan;
 use crate::random_kernel::{self, RandomKernel, RandomModule};
-use crate::random_plan::random_plan;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
@@ -107,7 +107,7 @@ pub fn prepare(
     plans: bool,
 ) -> Result<PreparedRandom, ExecError> {
     prepare_with(seed, kernels, libdevice, arch, |m| match plans {
-        true => random_plan(m, seed),
+        true => whole_plan(m, seed),
         false => Plan::default(),
     })
 }

@@ -3,6 +3,7 @@ mod algebra;
 mod coarsen;
 mod common;
 mod counted;
+mod dimensions;
 mod files;
 mod modes;
 mod oracle;

@@ -40,8 +40,9 @@ pub struct Args {
     /// Number of the GPU.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     gpu: i32,
-    /// Give each kernel's sites and arrays narrower formats and other variants at random, some to a
-    /// part of the warps only, before comparing.
+    /// Give each kernel a plan at random before comparing: narrower formats, variants, made
+    /// functions, rewritten expressions, versions for a part of the warps, elements a thread,
+    /// code shapes.
     #[arg(long)]
     plans: bool,
     /// Stop after this many seconds, with what was compared by then.
@@ -389,7 +390,7 @@ fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failure> {
         let bad = |e: kerf_llvm::LlvmError| Failure::new(e.to_string());
         let module = kerf_llvm::Module::parse(m.ir.as_bytes(), "random").map_err(bad)?;
         kerf_ir::prepare::prepare(&module, "sm_90").map_err(bad)?;
-        let plan = kerf_fuzz::random_plan::random_plan(&module, seed);
+        let plan = kerf_fuzz::random_dimensions::whole_plan(&module, seed);
         let text = serde_json::to_string(&plan).map_err(|e| fail(e.to_string()))?;
         kerf_files::write_whole(dir.join("plan.json"), text).map_err(|e| fail(e.to_string()))?;
     }
