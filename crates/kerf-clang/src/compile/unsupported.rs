@@ -83,15 +83,6 @@ const CONSTRUCTS: &[Construct] = &[
         },
     },
     Construct {
-        name: "the __nv_atomic_* builtins",
-        why: "they are nvcc's own, and clang does not have them",
-        help: "use atomicAdd and its like, or cuda::atomic_ref of <cuda/atomic>",
-        is_meant: |error, _| {
-            let starts = ["__nv_atomic_", "__NV_ATOMIC_", "__NV_THREAD_SCOPE_"];
-            starts.iter().any(|s| quoted(error).starts_with(s))
-        },
-    },
-    Construct {
         name: "a __shared__ cuda::barrier",
         why: "asynchronous barriers are not supported",
         help: "use __syncthreads(), or sync() of a cooperative group",
@@ -144,14 +135,14 @@ mod tests {
 
     #[test]
     fn constructs_are_told_once_with_their_first_place() {
-        let text = "k.cu:3:31: error: use of undeclared identifier '__NV_ATOMIC_RELAXED'\n    3 |   x\n\
-                    k.cu:3:52: error: use of undeclared identifier '__NV_THREAD_SCOPE_DEVICE'\n\
+        let text = "k.cl:3:31: error: use of undeclared identifier 'read_imagef'\n    3 |   x\n\
+                    k.cl:3:52: error: use of undeclared identifier 'CLK_FILTER_NEAREST'\n\
                     2 errors generated when compiling for sm_90.";
         let (found, all) = uses(text);
         assert!(all);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].place, "k.cu:3:31");
-        assert!(found[0].to_string().contains("__nv_atomic_*"));
+        assert_eq!(found[0].place, "k.cl:3:31");
+        assert!(found[0].to_string().contains("images of OpenCL"));
     }
 
     #[test]

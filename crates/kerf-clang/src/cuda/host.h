@@ -47,6 +47,46 @@ KERF_EXTREMES(double, double, float)
 KERF_MATH(double, )
 KERF_MATH(float, f)
 #undef KERF_MATH
+// The atomic functions that nvcc knows without a header: clang's with a scope do the same. The last argument may be left away.
+#define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
+#define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
+#define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE
+#define __NV_ATOMIC_RELEASE __ATOMIC_RELEASE
+#define __NV_ATOMIC_ACQ_REL __ATOMIC_ACQ_REL
+#define __NV_ATOMIC_SEQ_CST __ATOMIC_SEQ_CST
+#define __NV_THREAD_SCOPE_THREAD __MEMORY_SCOPE_SINGLE
+#define __NV_THREAD_SCOPE_BLOCK __MEMORY_SCOPE_WRKGRP
+// A cluster has no scope of its own here: that of the device is wider.
+#define __NV_THREAD_SCOPE_CLUSTER __MEMORY_SCOPE_DEVICE
+#define __NV_THREAD_SCOPE_DEVICE __MEMORY_SCOPE_DEVICE
+#define __NV_THREAD_SCOPE_SYSTEM __MEMORY_SCOPE_SYSTEM
+#define KERF_SCOPED(...) KERF_SCOPED_(__VA_ARGS__, __NV_THREAD_SCOPE_SYSTEM, 0)
+#define KERF_SCOPED_(ORDER, SCOPE, ...) ORDER, SCOPE
+#define KERF_SCOPED2(...) KERF_SCOPED2_(__VA_ARGS__, __NV_THREAD_SCOPE_SYSTEM, 0)
+#define KERF_SCOPED2_(SUCCESS, FAILURE, SCOPE, ...) SUCCESS, FAILURE, SCOPE
+#define __nv_atomic_load_n(P, ...) __scoped_atomic_load_n(P, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_load(P, TO, ...) __scoped_atomic_load(P, TO, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_store_n(P, X, ...) __scoped_atomic_store_n(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_store(P, X, ...) __scoped_atomic_store(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_exchange_n(P, X, ...) __scoped_atomic_exchange_n(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_exchange(P, X, TO, ...) __scoped_atomic_exchange(P, X, TO, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_compare_exchange_n(P, WANTED, X, WEAK, ...) __scoped_atomic_compare_exchange_n(P, WANTED, X, WEAK, KERF_SCOPED2(__VA_ARGS__))
+#define __nv_atomic_compare_exchange(P, WANTED, X, WEAK, ...) __scoped_atomic_compare_exchange(P, WANTED, X, WEAK, KERF_SCOPED2(__VA_ARGS__))
+#define __nv_atomic_fetch_add(P, X, ...) __scoped_atomic_fetch_add(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_sub(P, X, ...) __scoped_atomic_fetch_sub(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_and(P, X, ...) __scoped_atomic_fetch_and(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_or(P, X, ...) __scoped_atomic_fetch_or(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_xor(P, X, ...) __scoped_atomic_fetch_xor(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_min(P, X, ...) __scoped_atomic_fetch_min(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_fetch_max(P, X, ...) __scoped_atomic_fetch_max(P, X, KERF_SCOPED(__VA_ARGS__))
+#define __nv_atomic_add(...) ((void)__nv_atomic_fetch_add(__VA_ARGS__))
+#define __nv_atomic_sub(...) ((void)__nv_atomic_fetch_sub(__VA_ARGS__))
+#define __nv_atomic_and(...) ((void)__nv_atomic_fetch_and(__VA_ARGS__))
+#define __nv_atomic_or(...) ((void)__nv_atomic_fetch_or(__VA_ARGS__))
+#define __nv_atomic_xor(...) ((void)__nv_atomic_fetch_xor(__VA_ARGS__))
+#define __nv_atomic_min(...) ((void)__nv_atomic_fetch_min(__VA_ARGS__))
+#define __nv_atomic_max(...) ((void)__nv_atomic_fetch_max(__VA_ARGS__))
+#define __nv_atomic_thread_fence(...) __scoped_atomic_thread_fence(KERF_SCOPED(__VA_ARGS__))
 // Host code has a variable of its own, which the runtime keeps equal to the device's.
 #undef __managed__
 #define __managed__ __device__ __attribute__((annotate("kerf.managed")))

@@ -186,3 +186,22 @@ __global__ void tickets(const int* in, int* count, int* out) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (in[t] % 5 == 0) out[atomicAdd(count, 1)] = in[t];
 }
+
+// The functions that nvcc knows without a header, with a scope and without.
+__global__ void nvcc_names(int* ints, float* sum, unsigned long long* total) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int before = __nv_atomic_fetch_add(ints, t, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    __nv_atomic_sub(ints + 1, t, __NV_ATOMIC_RELAXED);
+    __nv_atomic_max(ints + 2, t, __NV_ATOMIC_RELAXED);
+    __nv_atomic_fetch_min(ints + 3, -t, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_or(ints + 4, 1 << t % 31, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_BLOCK);
+    __nv_atomic_and(ints + 5, ~(1 << t % 29), __NV_ATOMIC_RELAXED);
+    __nv_atomic_fetch_xor(ints + 6, 17 * t, __NV_ATOMIC_RELAXED);
+    __nv_atomic_add(sum, 0.5f, __NV_ATOMIC_RELAXED);
+    unsigned long long seen = __nv_atomic_load_n(total, __NV_ATOMIC_RELAXED);
+    while (!__nv_atomic_compare_exchange_n(total, &seen, seen + t, true, __NV_ATOMIC_SEQ_CST, __NV_ATOMIC_RELAXED)) {}
+    __nv_atomic_store_n(ints + 8 + t, before - before + t, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+    __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+    int mine = 5, theirs = 0;
+    __nv_atomic_exchange(ints + 7, &mine, &theirs, __NV_ATOMIC_RELAXED);
+}

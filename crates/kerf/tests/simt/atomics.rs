@@ -1,5 +1,5 @@
 //! Atomic operations.
-use super::harness::{run, same_under_other_options};
+use super::harness::{Outputs, run, same_under_other_options};
 use half::{bf16, f16};
 
 fn ramp(i: usize) -> i32 {
@@ -56,15 +56,28 @@ fn returned() -> Vec<i32> {
     out
 }
 
+/// What the functions of nvcc's names leave behind.
+fn nvcc_names(o: &Outputs, total: i32) {
+    let mut named = updates!(i32, [0, 0, 0, 0, 0, 0, 0, 0], 160, 1);
+    named[1] = -total;
+    (named[2], named[3], named[7]) = (159, -159, 5);
+    (named[4], named[5]) = (i32::MAX, !((1 << 29) - 1));
+    named[6] = (0..160).fold(0, |x, t| x ^ (17 * t));
+    named.extend(0..160);
+    o.equals("nvcc_ints", &named);
+    o.equals("nvcc_sum", &[80f32]);
+    o.equals("nvcc_total", &[total as u64]);
+}
+
 #[test]
 fn atomics() {
     let o = run("atomics", &[]);
-    let sum: i32 = (0..160).sum();
+    let total: i32 = (0..160).sum();
     let mut ints = updates!(i32, [5, 5, 1000, -1000, -1, 0, 0], 160, 1);
-    ints[1] = 5 - sum;
+    ints[1] = 5 - total;
     o.equals("ints", &ints);
     let mut unsigneds = updates!(u32, [5, 5, u32::MAX, 7, u32::MAX, 0, 0, 4, 20], 160, 1);
-    unsigneds[1] = 5u32.wrapping_sub(sum as u32);
+    unsigneds[1] = 5u32.wrapping_sub(total as u32);
     for _ in 0..160 {
         unsigneds[7] = if unsigneds[7] >= 20 {
             0
@@ -116,6 +129,8 @@ fn atomics() {
     o.equals("scoped_long", &[64u64 << 33, (1 << 63) + 63]);
     o.equals("returned", &returned());
     o.equals("value", &[3, 3.75f32.to_bits() as i32, 0x1234, 0]);
+
+    nvcc_names(&o, total);
 
     let h = |x: f32| f16::from_f32(x);
     let b = |x: f32| bf16::from_f32(x);

@@ -42,12 +42,6 @@ fn what_nvcc_knows_and_kerf_does_not_is_named() {
             "launch the second kernel from the host",
         ),
         (
-            "atomic.cu",
-            "__global__ void k(int *o) {\n  __nv_atomic_fetch_add(o, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);\n}\n",
-            "atomic.cu:2:31: the __nv_atomic_* builtins: ",
-            "cuda::atomic_ref",
-        ),
-        (
             "barrier.cu",
             "#include <cuda/barrier>\n__global__ void k(float *o) {\n  __shared__ cuda::barrier<cuda::thread_scope_block> b;\n  b.arrive_and_wait();\n}\n",
             "barrier.cu:3:54: a __shared__ cuda::barrier: ",
