@@ -6,6 +6,7 @@ mod counted;
 mod dimensions;
 mod files;
 mod modes;
+mod narrow_stores;
 mod oracle;
 mod partition;
 mod random;

@@ -25,8 +25,8 @@
 //!   variables in local memory. A frozen parameter is loaded first.
 //! - **Narrow stores of a number's bits.** `st.b16` and `st.b8` of a 32-bit register, `st.b32` of a 64-bit one and `st.b8` of a 16-bit
 //!   one store the lower bits. Where the register was last written by a floating-point operation (`add.rn.f32`, `selp.f32`), the
-//!   assembler converts the number to an integer instead, at level 0 too. LLVM folds truncations into such stores. A `mov` before the
-//!   truncation makes them bits.
+//!   assembler converts the number to an integer instead, at level 0 too. LLVM folds truncations into such stores, those of vectors
+//!   too. A `mov` of every lane before the truncation makes them bits.
 //! - **Recursion and convergence.** A recursive function may return with its warp split, but the
 //!   assembler takes the warp as whole again, leaves out the synchronisation before a barrier, vote
 //!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
@@ -282,21 +282,24 @@ fn chooses_parameters(i: Value) -> bool {
     i.opcode() == Some(Opcode::LLVMSelect) && both()
 }
 
-/// Can a function be called while it runs? A call through a pointer may reach every function whose
-/// address is taken.
-/// Does an instruction take the lower bits of what may be a floating-point number, by choices alone?
+/// Does an instruction take the lower bits of what may be a floating-point number, by choices and moves of lanes alone? Masks are
+/// looked through: code generation leaves out those that keep all that is stored.
 fn narrows_bits_of_float(i: Value) -> bool {
-    if i.opcode() != Some(Opcode::LLVMTrunc) || i.ty().is_vector() {
+    if i.opcode() != Some(Opcode::LLVMTrunc) {
         return false;
     }
     let mut seen = BTreeSet::from([i.operand(0)]);
     let mut open = vec![i.operand(0)];
     while let Some(v) = open.pop() {
+        use Opcode::*;
         let from = match v.opcode() {
-            Some(Opcode::LLVMBitCast) => return v.operand(0).ty().format().is_some(),
-            Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
-            Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
-            Some(Opcode::LLVMFreeze) => vec![v.operand(0)],
+            Some(LLVMBitCast) if v.operand(0).ty().element().format().is_some() => return true,
+            Some(LLVMBitCast | LLVMFreeze | LLVMExtractElement) => vec![v.operand(0)],
+            Some(LLVMAnd | LLVMInsertElement | LLVMShuffleVector) => {
+                vec![v.operand(0), v.operand(1)]
+            }
+            Some(LLVMSelect) => vec![v.operand(1), v.operand(2)],
+            Some(LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
             _ => Vec::new(),
         };
         open.extend(from.into_iter().filter(|x| seen.insert(*x)));
@@ -304,19 +307,27 @@ fn narrows_bits_of_float(i: Value) -> bool {
     false
 }
 
-/// Moves what is narrowed into a register of its own, as bits.
+/// Moves what is narrowed into registers of its own, as bits, one a lane.
 fn move_bits(i: Value) {
     let x = i.operand(0);
-    let (text, constraints) = match x.ty().int_bits() {
+    let element = x.ty().element();
+    let (text, constraints) = match element.int_bits() {
         16 => ("mov.b16 $0, $1;", "=h,h"),
         32 => ("mov.b32 $0, $1;", "=r,r"),
         64 => ("mov.b64 $0, $1;", "=l,l"),
         _ => return,
     };
-    let moved = Builder::before(i).inline_asm(text, constraints, x.ty(), &[x]);
-    i.set_operand(0, moved);
+    let b = Builder::before(i);
+    let moved = |x: Value| b.inline_asm(text, constraints, element, &[x]);
+    let all = match x.ty().is_vector() {
+        false => moved(x),
+        true => (0..x.ty().lanes()).fold(x, |v, k| b.set_lane(v, moved(b.lane(x, k)), k)),
+    };
+    i.set_operand(0, all);
 }
 
+/// Can a function be called while it runs? A call through a pointer may reach every function whose
+/// address is taken.
 fn is_recursive(f: Value) -> bool {
     let (mut named, mut indirect) = (false, false);
     for i in reachable(f).iter().flat_map(|g| g.instructions()) {

@@ -346,6 +346,22 @@ fn bits_of_numbers_are_moved_before_a_part_of_them_is_stored() {
 }
 
 #[test]
+fn every_lane_is_moved_before_a_part_of_it_is_stored() {
+    let body = "  %x = load <2 x float>, ptr %p
+  %s = fadd <2 x float> %x, <float 3.0, float 5.0>
+  %b = bitcast <2 x float> %s to <2 x i32>
+  %t = trunc <2 x i32> %b to <2 x i8>
+  %t0 = extractelement <2 x i8> %t, i64 0
+  %t1 = extractelement <2 x i8> %t, i64 1
+  %far = getelementptr i8, ptr %q, i64 64
+  store i8 %t0, ptr %q
+  store i8 %t1, ptr %far";
+    let text = emitted(&kernel(body, ""), "sm_90");
+    assert_eq!(text.matches("st.global.b8").count(), 2, "{text}");
+    assert_eq!(text.matches("\tmov.b32").count(), 2, "{text}");
+}
+
+#[test]
 fn parts_of_integers_are_stored_as_they_are() {
     let body = "  %x = load i32, ptr %p
   %s = add i32 %x, 3
