@@ -61,7 +61,7 @@ fn add_dimensions(m: &Module, plan: &mut Plan, seed: u64) {
             seed ^ DIMENSIONS.wrapping_mul(at as u64 + 1),
         ));
         let mut mine = plan.kernels.get(&k.name).cloned().unwrap_or_default();
-        let steps: [&dyn Fn(KernelPlan, &mut Draws) -> KernelPlan; 4] = [
+        let steps: [&PlanStep; 4] = [
             &|p, d| rewritten(m, f, p, d),
             &|p, d| with_made_functions(m, f, p, d),
             &|p, d| coarsened(k, p, d),
@@ -76,6 +76,9 @@ fn add_dimensions(m: &Module, plan: &mut Plan, seed: u64) {
         plan.kernels.insert(k.name.clone(), mine);
     }
 }
+
+/// What changes a kernel's plan by draws.
+type PlanStep<'s> = dyn Fn(KernelPlan, &mut Draws) -> KernelPlan + 's;
 
 /// Can the plan of one kernel be carried out?
 fn can_be_carried_out(m: &Module, kernel: &str, mine: &KernelPlan) -> bool {

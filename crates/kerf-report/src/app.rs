@@ -88,6 +88,11 @@ pub fn explain(r: &AppResult) -> String {
             error(r.error),
             limit(r)
         ),
+        _ if r.evaluations + r.layouts == 0 => writeln!(
+            o,
+            "{}: no plan was evaluated in the time that the search had",
+            r.command
+        ),
         _ => writeln!(
             o,
             "{}: nothing faster is within the tolerance ({})",

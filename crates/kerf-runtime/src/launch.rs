@@ -292,11 +292,16 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     if on_cpu {
         watch::end();
     }
-    if let (Some(k), Some(timer)) = (&info, timer) {
-        let seconds = timer.stop(s, r.stream)?;
-        tracing::after(s, f.module, k, r.block, seconds);
-        recording::after(s)?;
+    match (&info, timer) {
+        (Some(k), Some(timer)) => {
+            let seconds = timer.stop(s, r.stream)?;
+            tracing::after(s, f.module, k, r.block, seconds);
+            recording::after(s)?;
+        }
+        _ if s.gives_turns() => s.on_device(|d| d.wait_stream(r.stream))?,
+        _ => {}
     }
+    s.give_turn();
     print(&printed?);
     if let Some(k) = &info {
         hooks::launched(s, k, &r);

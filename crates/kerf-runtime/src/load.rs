@@ -116,25 +116,23 @@ fn compile(
         return Ok(done(program));
     }
     let checked = s.config()?.memcheck.is_some();
-    s.aside(|_| {
-        plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
-        if checked {
-            kerf_pass::sanitize::instrument(m).map_err(|e| bad(&source, e.0))?;
+    plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
+    if checked {
+        kerf_pass::sanitize::instrument(m).map_err(|e| bad(&source, e.0))?;
+    }
+    let library = match &path {
+        Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
+        None if finish::needed(m).is_empty() => Vec::new(),
+        None => {
+            return Err(bad(
+                "libdevice.10.bc",
+                "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
+            ));
         }
-        let library = match &path {
-            Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
-            None if finish::needed(m).is_empty() => Vec::new(),
-            None => {
-                return Err(bad(
-                    "libdevice.10.bc",
-                    "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
-                ));
-            }
-        };
-        finish::finish(m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))
-    })?;
+    };
+    finish::finish(m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))?;
     if let Some(entry) = entry
-        && let Some((image, bytes)) = s.aside(|s| s.on_device(|d| d.image(m, &arch)))?
+        && let Some((image, bytes)) = s.on_device(|d| d.image(m, &arch))?
         && let Some(program) = s.on_device(|d| d.load_kept(&image, &bytes))?
     {
         cache::put(&entry, &image, &bytes);

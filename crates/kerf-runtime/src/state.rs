@@ -117,10 +117,13 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
     }
 }
 
-/// Whose turn it is on a GPU that programs share.
+/// Whose turn it is on a GPU that programs share. A program has it while its kernels run; host code in between leaves the GPU to
+/// others, unless the whole program is timed.
 pub struct GpuTurn {
     file: std::fs::File,
-    alone: bool,
+    has_it: bool,
+    /// Until the program ends, from its first kernel on.
+    is_kept: bool,
 }
 
 impl GpuTurn {
@@ -132,44 +135,44 @@ impl GpuTurn {
 }
 
 impl State {
-    /// Programs that are traced open the device and compile beside each other, but not while one runs kernels:
-    /// times would be of both.
-    fn wait_for_start(&mut self) {
-        let Some(path) = var("KERF_TURN").filter(|_| self.trace.is_some()) else {
-            return;
+    /// Programs that are traced open the device beside each other, but not while one runs kernels: times would be of both.
+    fn open_beside_others(&mut self, c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
+        let path = var("KERF_TURN").filter(|_| self.trace.is_some() && c.device != "cpu");
+        let mut options = std::fs::OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let Some(file) = path.and_then(|p| options.open(p).ok()) else {
+            return open(c);
         };
-        let open = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path);
-        if let Ok(file) = open {
-            let turn = GpuTurn { file, alone: false };
-            turn.lock(libc::LOCK_SH);
-            self.turn = Some(turn);
+        let turn = GpuTurn {
+            file,
+            has_it: false,
+            is_kept: var("KERF_TURN_KEPT").is_some_and(|v| v != "0"),
+        };
+        turn.lock(libc::LOCK_SH);
+        let device = open(c);
+        turn.lock(libc::LOCK_UN);
+        self.turn = Some(turn);
+        device
+    }
+
+    /// Waits until no other program that is traced uses the GPU.
+    pub fn take_turn(&mut self) {
+        if let Some(t) = self.turn.as_mut().filter(|t| !t.has_it) {
+            t.lock(libc::LOCK_EX);
+            t.has_it = true;
         }
     }
 
-    /// Does something that leaves the GPU alone, such as compiling: others may run their kernels meanwhile.
-    pub fn aside<R>(&mut self, f: impl FnOnce(&mut State) -> R) -> R {
-        let waiting = |s: &State| s.turn.as_ref().is_some_and(|t| !t.alone);
-        let lock = |s: &State, how| {
-            if let (true, Some(t)) = (waiting(s), &s.turn) {
-                t.lock(how);
-            }
-        };
-        lock(self, libc::LOCK_UN);
-        let r = f(self);
-        lock(self, libc::LOCK_SH);
-        r
+    /// Whether others may have the GPU as soon as a kernel has ended.
+    pub fn gives_turns(&self) -> bool {
+        self.turn.as_ref().is_some_and(|t| t.has_it && !t.is_kept)
     }
 
-    /// Waits until no other program that is traced uses the GPU; until this one ends.
-    pub fn take_turn(&mut self) {
-        if let Some(t) = self.turn.as_mut().filter(|t| !t.alone) {
-            // The lock for all is given up before this one is waited for, so that two cannot wait for each other.
-            t.lock(libc::LOCK_EX);
-            t.alone = true;
+    /// Leaves the GPU to others until the next kernel. Everything before has ended.
+    pub fn give_turn(&mut self) {
+        if let Some(t) = self.turn.as_mut().filter(|t| t.has_it && !t.is_kept) {
+            t.lock(libc::LOCK_UN);
+            t.has_it = false;
         }
     }
 
@@ -199,10 +202,7 @@ impl State {
     pub fn device(&mut self) -> Result<&mut dyn RawDevice, CallFailure> {
         if self.device.is_none() {
             let c = self.config()?.clone();
-            if c.device != "cpu" {
-                self.wait_for_start();
-            }
-            self.device = Some(open(&c)?);
+            self.device = Some(self.open_beside_others(&c)?);
             self.fix_addresses();
         }
         match &mut self.device {

@@ -50,6 +50,7 @@ use run::AppRunner;
 use search::Searcher;
 use serde_json::json;
 use space::AppSpace;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -96,6 +97,8 @@ fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
         records: 0,
         record: None,
         require: request.require.clone(),
+        turn: scratch.parent().unwrap_or(scratch).join("kerf-turn.lock"),
+        keeps_turn: matches!(request.time, TimeBy::Wall | TimeBy::Pattern(_)),
     }
 }
 
@@ -193,7 +196,7 @@ pub fn tune<'w>(
         limit,
         runner: &runner,
         replayer: replayer_used,
-        started: clock,
+        started: OnceCell::new(),
     };
     let models = space.models(request);
     let problem = space.problem(request, &models);

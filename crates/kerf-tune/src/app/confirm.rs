@@ -6,7 +6,7 @@ use super::evaluate::{App, EvaluationFailure, save};
 use super::original;
 use super::request::AppRequest;
 use super::result::{Confirmation, RejectedPlan, Validated};
-use super::run::AppRunner;
+use super::run::{AppRunner, Ran};
 use super::search::{Searcher, fastest};
 use super::subject;
 use super::values::{Values, values};
@@ -69,11 +69,21 @@ fn accepted(
     plan: &Path,
     limit: Duration,
 ) -> Result<f64, Unconfirmed> {
+    let ran = runner.run(Some(plan), limit, false);
+    let ran = ran.map_err(|e| Unconfirmed::from(EvaluationFailure::from(e)))?;
+    judged(request, runner, reference, &ran)
+}
+
+/// The error of a run, if that is within the tolerance.
+fn judged(
+    request: &AppRequest,
+    runner: &AppRunner,
+    reference: &Values,
+    ran: &Ran,
+) -> Result<f64, Unconfirmed> {
     let criterion: AppCriterion = request.criterion();
-    let error = runner
-        .run(Some(plan), limit, false)
+    let error = values(&request.source, ran, &runner.trace())
         .map_err(EvaluationFailure::from)
-        .and_then(|ran| Ok(values(&request.source, &ran, &runner.trace())?))
         .and_then(|v| Ok(acceptance::error(&v, reference, &criterion)?));
     match error {
         Ok(e) if e <= request.tolerance => Ok(e),
@@ -104,8 +114,8 @@ impl Confirmer<'_> {
             accepted(request, runner, reference, &path, self.app.limit)
         };
         let mut worst = 0.0f64;
-        for _ in 0..RUNS {
-            match run(runner, self.app.reference) {
+        for e in self.own_errors(&path) {
+            match e {
                 Ok(e) => worst = worst.max(e),
                 Err(why) => return Ok(Err(why)),
             }
@@ -121,6 +131,36 @@ impl Confirmer<'_> {
             }
         }
         Ok(Ok((worst, others)))
+    }
+
+    /// Errors of a plan in runs of the program: beside each other on a GPU, which a program that works on the host for long needs
+    /// for a part of the time; one after the other where they write the same file, and where a run that failed beside another
+    /// may have lacked memory.
+    fn own_errors(&self, plan: &Path) -> Vec<Result<f64, Unconfirmed>> {
+        let (app, request) = (self.app, self.app.request);
+        let run = |runner: &AppRunner| accepted(request, runner, app.reference, plan, app.limit);
+        let mut all = Vec::new();
+        if request.device != "cpu" && app.runner.output.is_none() {
+            let beside = |k: usize| AppRunner {
+                scratch: app.runner.scratch.join(format!("confirmed-{k}")),
+                ..app.runner.clone()
+            };
+            let runners: Vec<AppRunner> = (0..RUNS).map(beside).collect();
+            let started = runners.iter().map(|r| {
+                let (r, plan, limit) = (r.clone(), plan.to_owned(), app.limit);
+                std::thread::spawn(move || r.run(Some(&plan), limit, false))
+            });
+            let started: Vec<_> = started.collect();
+            for (runner, running) in runners.iter().zip(started) {
+                if let Ok(Ok(ran)) = running.join() {
+                    all.push(judged(request, runner, app.reference, &ran));
+                }
+            }
+        }
+        for _ in all.len()..RUNS {
+            all.push(run(app.runner));
+        }
+        all
     }
 
     /// The other commands with the errors of a plan there.

@@ -10,6 +10,7 @@ use crate::result::write;
 use kerf_exec::replay::WorstNumber;
 use kerf_pass::{Plan, SiteFormat};
 use serde_json::json;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,7 +55,8 @@ pub(super) struct App<'r> {
     pub base_time: Option<f64>,
     /// Time limit of one run.
     pub limit: Duration,
-    pub started: Instant,
+    /// When the search began: the first time that anybody asked whether its time is used.
+    pub started: OnceCell<Instant>,
 }
 
 /// Writes a plan as the runtime reads it; gives its file.
@@ -77,8 +79,8 @@ pub(super) fn save(
 impl App<'_> {
     /// Is the time for the search used?
     pub fn over(&self) -> bool {
-        let most = self.request.most;
-        most.is_some_and(|m| self.started.elapsed() >= m)
+        let started = self.started.get_or_init(Instant::now);
+        self.request.most.is_some_and(|m| started.elapsed() >= m)
     }
 
     /// One run of a plan, replayed or of the program: its error, and the number that is furthest off.

@@ -40,6 +40,8 @@ pub(super) struct Original {
     pub recorded: Result<RecordedRun, NoReplay>,
     /// The check for undefined behaviour, where it was begun.
     pub check: Option<AppCheck>,
+    /// A second run, where it goes on beside what follows the first.
+    second: Option<SecondRun>,
     /// When the run ended.
     ended: SystemTime,
 }
@@ -64,6 +66,8 @@ impl Original {
         let recorded = recording.and_then(|()| RecordedRun::new(&ran, runner));
         let counts = own_counts(&reference, &request.criterion())?;
         let mut warnings = comparison_warnings(request, &reference, &counts);
+        let second = (beside && request.time.times_kernels())
+            .then(|| SecondRun::begin(request, runner, ended));
         let (kernels_by, launches) =
             shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
         Ok(Original {
@@ -75,6 +79,7 @@ impl Original {
             warnings,
             recorded,
             check,
+            second,
             ended,
         })
     }
@@ -93,14 +98,22 @@ impl Original {
             .filter(|_| request.time.times_kernels())
             .into_iter()
             .collect();
+        let mut second = self.second.take();
         in_another_second(self.ended);
         for _ in 0..runs {
-            let again = own_run(request, runner, request.time.times_kernels())?;
+            let beside = second.take().and_then(SecondRun::end);
+            let (again, its_runner) = match beside {
+                Some(ran) => ran,
+                None => {
+                    let again = own_run(request, runner, request.time.times_kernels())?;
+                    (again, runner.clone())
+                }
+            };
             times.extend(request.time.seconds(&again)?);
-            if is_repeated(request, runner, recorded) {
+            if is_repeated(request, &its_runner, recorded) {
                 continue;
             }
-            let v = own_values(request, runner, &again)?;
+            let v = own_values(request, &its_runner, &again)?;
             let tolerance = request.tolerance;
             match acceptance::error(&v, &self.reference, &request.criterion()) {
                 Ok(e) if e <= tolerance => {
@@ -114,6 +127,37 @@ impl Original {
             }
         }
         Ok((!times.is_empty()).then(|| least(&times)))
+    }
+}
+
+/// A second run of the program as it is, beside the counting of its launches and the first replays: programs with much host
+/// code take long, and need the GPU for a part of it. Kernels are timed in turns.
+struct SecondRun {
+    running: JoinHandle<Option<Ran>>,
+    runner: AppRunner,
+}
+
+impl SecondRun {
+    fn begin(request: &AppRequest, runner: &AppRunner, first_ended: SystemTime) -> SecondRun {
+        let runner = AppRunner {
+            scratch: runner.scratch.join("second"),
+            ..runner.clone()
+        };
+        let (mine, limit) = (runner.clone(), request.limit);
+        let run = move || {
+            in_another_second(first_ended);
+            mine.run(None, limit, true).ok()
+        };
+        SecondRun {
+            running: std::thread::spawn(run),
+            runner,
+        }
+    }
+
+    /// The run, and where its trace is; none where it failed, which may be for want of memory beside others.
+    fn end(self) -> Option<(Ran, AppRunner)> {
+        let ran = self.running.join().ok().flatten()?;
+        Some((ran, self.runner))
     }
 }
 

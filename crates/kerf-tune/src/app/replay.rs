@@ -175,7 +175,7 @@ impl Replayer {
             program: request.program.clone(),
             device: request.device.clone(),
             trace: runner.scratch.join("replayed"),
-            turn: runner.turn(),
+            turn: runner.turn.clone(),
             recorded,
             worker: RefCell::new(None),
             replays: Cell::new(0),

@@ -212,6 +212,10 @@ pub struct AppRunner {
     pub records: usize,
     /// Folder for a record of the whole run that can be replayed, and its bytes at most.
     pub record: Option<(PathBuf, u64)>,
+    /// What searches beside each other, and the runs of one search, take turns on the GPU by: a file.
+    pub turn: PathBuf,
+    /// Is the GPU its own from the first kernel to its end? Its time from start to end is measured then.
+    pub keeps_turn: bool,
 }
 
 fn last_line(text: &str) -> String {
@@ -265,12 +269,6 @@ impl AppRunner {
         self.scratch.join("trace")
     }
 
-    /// What searches beside each other take turns by, so that each measures times alone.
-    pub(super) fn turn(&self) -> PathBuf {
-        let folder = self.scratch.parent().unwrap_or(&self.scratch);
-        folder.join("kerf-turn.lock")
-    }
-
     /// Runs it once on the CPU under the sanitizer, until it ends or is cancelled. The error is the first fault that `allow`
     /// does not name.
     pub fn check(
@@ -299,8 +297,9 @@ impl AppRunner {
         limit: Duration,
         cancelled: &AtomicBool,
     ) -> Result<Sanitized, NotChecked> {
-        let mut c = Command::new("/bin/sh");
-        c.arg("-c")
+        // It takes all cores, and others wait for the runs that it is beside of.
+        let mut c = Command::new("nice");
+        c.args(["-n", "10", "/bin/sh", "-c"])
             .arg(&self.command)
             .env("KERF_DEVICE", "cpu")
             .env("KERF_MEMCHECK", "1")
@@ -339,7 +338,8 @@ impl AppRunner {
             .env("KERF_TRACE", self.trace())
             .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
             .env("KERF_TRACE_KERNELS", if kernels { "1" } else { "0" })
-            .env("KERF_TURN", self.turn())
+            .env("KERF_TURN", &self.turn)
+            .env("KERF_TURN_KEPT", if self.keeps_turn { "1" } else { "0" })
             .env_remove("KERF_PLAN")
             .env_remove("KERF_RECORD")
             .env_remove("KERF_REPLAY_RECORD")

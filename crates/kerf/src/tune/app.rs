@@ -122,6 +122,9 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     let mut t = String::new();
     let head = match r.verdict.as_str() {
         "tuned" => style.good(&format!("{:.2} times as fast", r.speedup)),
+        _ if r.evaluations + r.layouts == 0 => {
+            style.bad("no plan was evaluated in the time that the search had")
+        }
         _ => style.bad("nothing faster is within the tolerance"),
     };
     t += &format!("{}: {head} ({})\n", style.bold(&r.command), r.time_by);
@@ -302,7 +305,7 @@ fn request(
         budget: a.budget,
         seed: a.seed,
         count: match a.cost {
-            Cost::Counts => Some(super::count_launches::by(&profile)),
+            Cost::Counts => Some(super::count_launches::by(&profile, cuda.then_some(a.gpu))),
             Cost::Static => None,
         },
         profile,

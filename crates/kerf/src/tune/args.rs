@@ -66,7 +66,8 @@ pub struct Args {
     /// GiB that the record of an application's run may have, in the folder for temporary files.
     #[arg(long, value_name = "GIB", requires = "app", default_value_t = 16.0, allow_negative_numbers = true, value_parser = parse_gib)]
     pub(super) record_limit: f64,
-    /// Seconds after which the search of an application ends with what it has.
+    /// Seconds after which the search of an application ends with what it has, from its first evaluation on: runs of
+    /// the program before and after come on top.
     #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]
     pub(super) max_time: Option<f64>,
     /// References smaller than this count as this in relative errors of an application.
