@@ -14,7 +14,7 @@ use crate::made_calls::MadeCalls;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition, PartitionRefusal};
 use crate::reblock;
-use crate::records::{self, RecordPlan};
+use crate::records::{self, Layout, RecordPlan};
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
 use crate::storage;
@@ -197,6 +197,25 @@ impl Plan {
             for name in storage::possible(m, f, k, format) {
                 let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
                 k_plan.storage.insert(name, format);
+            }
+        }
+    }
+
+    /// Adds the layout to every parameter of a prepared module that is a buffer of records and can be stored so.
+    pub fn lay_out_records(&mut self, m: &Module, layout: Layout) {
+        let infos = kernels::kernels(m);
+        for k in &infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            for b in records::survey(m, f, k) {
+                let possible = b.records(layout);
+                let Some(r) = possible.filter(|r| records::check(m, f, k, (&b.key, r)).is_ok())
+                else {
+                    continue;
+                };
+                let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.records.insert(b.key, r);
             }
         }
     }

@@ -7,11 +7,13 @@ mod layout;
 mod place;
 mod refusal;
 mod rewrite;
+mod survey;
 mod trace;
 
 pub use layout::{Layout, RUN, RecordPlan, Records};
 pub use refusal::RecordRefusal;
 pub(crate) use refusal::RefusedRecords;
+pub use survey::{RecordBuffer, survey};
 
 use crate::storage::{Object, objects};
 use kerf_ir::kernels::KernelInfo;
@@ -39,10 +41,7 @@ fn parameter(kernel: Value, info: &KernelInfo, name: &str) -> Result<Value, Reco
 }
 
 /// The records of a plan in a kernel's parameter, in the format that the parameter is held in.
-fn held_records(
-    plan: &RecordPlan,
-    held: Option<StorageFormat>,
-) -> Result<Records, RecordRefusal> {
+fn held_records(plan: &RecordPlan, held: Option<StorageFormat>) -> Result<Records, RecordRefusal> {
     let mixed = plan.fields.windows(2).any(|w| w[0] != w[1]);
     match held.is_some() && mixed {
         true => Err(RecordRefusal::MixedFormats),

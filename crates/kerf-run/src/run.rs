@@ -6,7 +6,7 @@ use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
-use kerf_pass::{Coarsening, index_space, reblock};
+use kerf_pass::{Coarsening, index_space, reblock, records};
 use kerf_workload::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use kerf_workload::finite::all_finite;
 use kerf_workload::generate::perturb::Perturb;
@@ -190,7 +190,7 @@ impl<'a> WorkloadSession<'a> {
     }
 
     pub(crate) fn held(&self, buffer: usize) -> Option<HeldBuffer> {
-        self.storage.get(buffer).copied().flatten()
+        self.storage.get(buffer).cloned().flatten()
     }
 
     #[allow(clippy::result_large_err)] // made once, on the way out
@@ -350,7 +350,8 @@ impl<'a> WorkloadSession<'a> {
         for (i, b) in self.workload.buffers.iter().enumerate() {
             let bytes = b.bytes().unwrap_or(usize::MAX);
             let on_device = |n: usize| self.held(i).map_or(n, |h| h.bytes(n));
-            let (bytes, size) = (on_device(bytes), on_device(b.elem.size()));
+            let element = |n: usize| self.held(i).map_or(n, |h| h.element_bytes(n));
+            let (bytes, size) = (on_device(bytes), element(b.elem.size()));
             total = total.saturating_add(bytes);
             ids.push(match &b.symbol {
                 Some(s) => {
@@ -400,15 +401,18 @@ impl<'a> WorkloadSession<'a> {
         })
     }
 
-    /// Offsets into buffers that are held in another format.
-    fn scale(&self, args: &mut [Arg], ids: &[BufferId]) {
+    /// Offsets into buffers that are held in another way. Gives a buffer with an offset that has no counterpart.
+    fn scale(&self, args: &mut [Arg], ids: &[BufferId]) -> Result<(), &'a str> {
         for a in args {
             if let Arg::Buffer { id, offset } = a
-                && let Some(h) = ids.iter().position(|i| i == id).and_then(|b| self.held(b))
+                && let Some(at) = ids.iter().position(|i| i == id)
+                && let Some(h) = self.held(at)
             {
-                *offset = h.bytes(*offset as usize) as u64;
+                let name = &self.workload.buffers[at].name;
+                *offset = h.offset(*offset as usize).ok_or(name.as_str())? as u64;
             }
         }
+        Ok(())
     }
 
     /// Why a buffer's first content could not be made, as a mistake at the buffer.
@@ -533,7 +537,14 @@ impl<'a> WorkloadSession<'a> {
                             RunError::Workload(all)
                         })?;
                     if self.declared.is_none() {
-                        self.scale(&mut args, &l.ids);
+                        self.scale(&mut args, &l.ids).map_err(|buffer| {
+                            let what = format!(
+                                "{} gets an address in the middle of `{buffer}`, whose records the plan stores otherwise",
+                                k.name
+                            );
+                            let how = format!("an offset of a multiple of {} records", records::RUN);
+                            one(mistake(self.workload, c.line, what, how))
+                        })?;
                     }
                     if let Some(lambda) = self.lambda.get(&k.symbol) {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
@@ -590,7 +601,7 @@ impl<'a> WorkloadSession<'a> {
         let at = l.binding[buffer];
         let bytes = exec.read(l.ids[at])?;
         Ok(match self.held(at) {
-            Some(h) => h.widen(&bytes),
+            Some(h) => h.widen(&bytes, self.workload.buffers[at].bytes().unwrap_or(0)),
             None => bytes,
         })
     }

@@ -168,6 +168,7 @@ pub fn with_storage(
             scaled: None,
             approx: None,
             layout: false,
+            records: false,
             blocks: false,
             code: false,
             algebra: None,
@@ -209,6 +210,9 @@ pub fn with_launch(
     t.launch = launch(&mut t.groups)?;
     if scope.layout {
         (t.coarse, t.uncoarsened) = coarse::add(subject, &mut t.groups);
+    }
+    if scope.records {
+        (t.records, t.fixed_records) = records::add(subject, &mut t.groups);
     }
     if scope.blocks {
         (t.blocks, t.fixed_blocks) = blocks::add(subject, &mut t.groups);

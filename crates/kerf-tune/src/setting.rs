@@ -56,7 +56,8 @@ fn is_shape(text: &str) -> bool {
         let parts = p.split_once('=');
         parts.is_some_and(|(n, v)| !n.is_empty() && v.parse::<i64>().is_ok())
     };
-    [AUTO, "dynamic", "fixed"].contains(&text) || !text.is_empty() && text.split(',').all(pair)
+    let word = [AUTO, "dynamic", "fixed"].contains(&text) || crate::records::is_level(text);
+    word || !text.is_empty() && text.split(',').all(pair)
 }
 
 /// `source`, or `rewrite-` and eight hexadecimal digits.

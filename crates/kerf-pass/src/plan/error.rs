@@ -66,7 +66,9 @@ pub enum PlanError {
         why: CodeShapeObstacle,
     },
     /// Records of a buffer cannot be stored so.
-    #[error("the records of `{buffer}` of kernel {kernel} cannot be stored as the plan says: {why}")]
+    #[error(
+        "the records of `{buffer}` of kernel {kernel} cannot be stored as the plan says: {why}"
+    )]
     Records {
         /// Kernel.
         kernel: String,

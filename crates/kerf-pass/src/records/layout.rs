@@ -32,6 +32,23 @@ impl std::fmt::Display for Layout {
     }
 }
 
+/// A word that names no layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown layout `{0}`; there are planes and padded")]
+pub struct UnknownLayout(String);
+
+impl std::str::FromStr for Layout {
+    type Err = UnknownLayout;
+
+    fn from_str(s: &str) -> Result<Layout, UnknownLayout> {
+        let all = [Layout::Planes, Layout::Padded];
+        let named = |l: &Layout| l.to_string() == s;
+        all.into_iter()
+            .find(named)
+            .ok_or_else(|| UnknownLayout(s.into()))
+    }
+}
+
 /// What a plan says of a buffer of records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +142,10 @@ impl Records {
     /// Bytes of each field, if all have as many.
     pub fn uniform(&self) -> Option<usize> {
         let first = self.fields.first()?.bytes;
-        self.fields.iter().all(|f| f.bytes == first).then_some(first)
+        self.fields
+            .iter()
+            .all(|f| f.bytes == first)
+            .then_some(first)
     }
 
     /// The field that begins at a byte of a record.
@@ -165,7 +185,9 @@ impl Records {
             Layout::Planes => RUN * self.bytes(),
             Layout::Padded => self.bytes(),
         };
-        offset.is_multiple_of(unit).then(|| self.stored_bytes(offset))
+        offset
+            .is_multiple_of(unit)
+            .then(|| self.stored_bytes(offset))
     }
 
     /// Content as it is stored; what no field is has zeros.

@@ -71,9 +71,7 @@ fn is_exact(v: Value, how: Extension) -> bool {
         Extension::Unsigned => v.no_unsigned_wrap(),
     };
     let parts = match v.opcode() {
-        Some(Opcode::LLVMMul) => {
-            magnitude_bits(v.operand(0), 0) + magnitude_bits(v.operand(1), 0)
-        }
+        Some(Opcode::LLVMMul) => magnitude_bits(v.operand(0), 0) + magnitude_bits(v.operand(1), 0),
         Some(Opcode::LLVMShl) => {
             let by = v.operand(1).const_int().unwrap_or(64).min(64) as u32;
             magnitude_bits(v.operand(0), 0) + by
@@ -155,7 +153,9 @@ impl Place {
         let factor = || v.operand(1).const_int().filter(|c| *c < 1 << 31);
         match v.opcode() {
             _ if depth == LONGEST_SUM => self.term(t, record),
-            Some(LLVMAdd | LLVMOr) if v.is_disjoint() || v.opcode() == Some(LLVMAdd) && is_exact(v, how) => {
+            Some(LLVMAdd | LLVMOr)
+                if v.is_disjoint() || v.opcode() == Some(LLVMAdd) && is_exact(v, how) =>
+            {
                 let constant = v.operand(1).const_int().is_some();
                 if whole && !constant {
                     return self.term(t, record);
@@ -191,6 +191,22 @@ impl Place {
             _ => self.rest.push(t),
         }
     }
+}
+
+fn common_divisor(a: i64, b: i64) -> i64 {
+    match b {
+        0 => a.abs(),
+        _ => common_divisor(b, a % b),
+    }
+}
+
+/// A number of bytes of which an access begins at a multiple, beside a constant, together with the same of other accesses: 0 of
+/// none, and of those with constant addresses. None where it is not known.
+pub(super) fn unit(m: &Module, pointer: Value, base: Value, others: i64) -> Option<i64> {
+    let p = Place::new(m, pointer, base, i64::MAX);
+    let factors = p.rest.iter().map(|t| t.times);
+    let all = factors.fold(others, common_divisor);
+    p.pointer.is_none().then_some(all)
 }
 
 /// Code that computes with places.
@@ -235,9 +251,8 @@ impl PlaceCode<'_> {
     pub fn computed(&self, p: &Place, beyond: i64, field: i64) -> (Value, Value) {
         let b = self.b;
         let at = p.constant.wrapping_add(beyond);
-        let in_fields = p.pointer.is_none()
-            && at % field == 0
-            && p.rest.iter().all(|t| t.times % field == 0);
+        let in_fields =
+            p.pointer.is_none() && at % field == 0 && p.rest.iter().all(|t| t.times % field == 0);
         let rest = match in_fields {
             true => b.add(self.sum(&p.rest, field), b.i64((at / field) as u64)),
             false => {
@@ -247,7 +262,11 @@ impl PlaceCode<'_> {
                     bytes = b.add(bytes, b.sub(b.address(q), b.address(base)));
                 }
                 // Accesses are aligned to the fields.
-                b.bin(Opcode::LLVMAShr, bytes, b.i64(u64::from(field.trailing_zeros())))
+                b.bin(
+                    Opcode::LLVMAShr,
+                    bytes,
+                    b.i64(u64::from(field.trailing_zeros())),
+                )
             }
         };
         let count = b.i64((self.record / field) as u64);

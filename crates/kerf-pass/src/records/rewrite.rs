@@ -64,9 +64,8 @@ fn is_plain(t: Type) -> bool {
 
 /// Whether an access may be made in several.
 fn is_divisible(i: Value) -> bool {
-    let simple = |i: Value| {
-        !i.is_volatile() && i.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
-    };
+    let simple =
+        |i: Value| !i.is_volatile() && i.ordering() == Ordering::LLVMAtomicOrderingNotAtomic;
     matches!(i.opcode(), Some(Opcode::LLVMLoad | Opcode::LLVMStore)) && simple(i)
 }
 
@@ -80,7 +79,12 @@ impl Buffer<'_> {
     }
 
     /// The fields that bytes from a place on are.
-    fn parts(&self, p: &Place, bytes: u64, what: (&'static str, Type)) -> Result<Vec<Part>, RecordRefusal> {
+    fn parts(
+        &self,
+        p: &Place,
+        bytes: u64,
+        what: (&'static str, Type),
+    ) -> Result<Vec<Part>, RecordRefusal> {
         let (access, t) = what;
         let mut out = Vec::new();
         let mut beyond = 0;
@@ -159,7 +163,8 @@ impl Buffer<'_> {
             self.ends(*u, t).try_for_each(|end| {
                 let bytes = u.operand(2).const_int().unwrap_or(0);
                 let what = ("a copy", u.operand(end).ty());
-                self.parts(&self.place(u.operand(end)), bytes, what).map(|_| ())
+                self.parts(&self.place(u.operand(end)), bytes, what)
+                    .map(|_| ())
             })?;
         }
         Ok(())
@@ -167,9 +172,13 @@ impl Buffer<'_> {
 
     /// The operands of a copy or a filling that lead to the buffer.
     fn ends(&self, u: Value, t: &Trace) -> impl Iterator<Item = u32> {
-        let fill = u.callee_name().is_some_and(|n| n.starts_with("llvm.memset."));
+        let fill = u
+            .callee_name()
+            .is_some_and(|n| n.starts_with("llvm.memset."));
         let count = if fill { 1 } else { 2 };
-        let mine: Vec<u32> = (0..count).filter(|n| t.pointers.contains(&u.operand(*n))).collect();
+        let mine: Vec<u32> = (0..count)
+            .filter(|n| t.pointers.contains(&u.operand(*n)))
+            .collect();
         mine.into_iter()
     }
 
@@ -184,7 +193,9 @@ impl Buffer<'_> {
         let b = Builder::before(u);
         let at = |p: Value, part: &Part| b.offset(p, b.i64(part.beyond as u64));
         let word = |part: &Part| b.int_ty(8 * part.field.bytes() as u32);
-        let fill = u.callee_name().is_some_and(|n| n.starts_with("llvm.memset."));
+        let fill = u
+            .callee_name()
+            .is_some_and(|n| n.starts_with("llvm.memset."));
         let read = |part: &Part| match fill {
             true => word(part).zero(),
             false => {
