@@ -8,4 +8,5 @@ mod modes;
 mod oracle;
 mod partition;
 mod random;
+mod records;
 mod references;

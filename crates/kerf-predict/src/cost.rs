@@ -186,6 +186,11 @@ pub enum CostError {
         "warps of kernel {0} diverge where one thread does the work of several; help: take `coarsen` out of the plan, or measure"
     )]
     Diverging(String),
+    /// Accesses to records that are stored otherwise are no part of the counts.
+    #[error(
+        "counts are of the program's own layout, and the plan stores records of kernel {0} otherwise; help: take `records` out of the plan, or measure"
+    )]
+    Records(String),
 }
 
 impl From<kerf_device::occupancy::OccupancyError> for CostError {

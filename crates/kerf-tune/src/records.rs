@@ -8,15 +8,18 @@ use crate::storage::{FixedStorage, Stored};
 use crate::subject::Subject;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
-use kerf_workload::scalar::Scalar;
 use kerf_pass::records::{self, Layout, RecordBuffer, Records};
 use kerf_pass::{Plan, RecordPlan};
 use kerf_run::record_fit;
 use kerf_run::run::WorkloadSession;
+use kerf_workload::scalar::Scalar;
 use kerf_workload::workload::BufferSpec;
 
 /// Before the layout, in the name of a level.
 const LEVEL: &str = "records=";
+
+/// Behind the buffers, in the name of a group.
+const TITLE: &str = ": records";
 
 /// The first level: as the program has them.
 const OWN: &str = "own";
@@ -59,13 +62,20 @@ impl Kernels<'_> {
         all.find(|b| b.name == *name)
     }
 
+    /// Whether a set of buffers has elements of one scalar.
+    fn is_flat(&self, s: &Stored) -> bool {
+        let mut specs = s.buffers.iter().filter_map(|b| self.buffer(b));
+        specs.all(|b| b.elem.scalar_count() == 1)
+    }
+
     /// The parameters of a set of buffers.
     fn surveyed(&self, s: &Stored) -> Vec<RecordBuffer> {
         let mut out = Vec::new();
         for p in &s.places {
             let symbol = &self.subject.kernels[p.at].symbol;
             let info = self.infos.iter().find(|i| i.symbol == *symbol);
-            let Some((info, f)) = info.and_then(|i| Some((i, self.module.function(symbol)?))) else {
+            let Some((info, f)) = info.and_then(|i| Some((i, self.module.function(symbol)?)))
+            else {
                 continue;
             };
             let all = records::survey(&self.module, f, info);
@@ -135,7 +145,9 @@ pub(crate) fn add(
         for layout in [Layout::Planes, Layout::Padded] {
             let fields = fields.clone();
             let r = RecordPlan { fields, layout };
-            let changes = |r: &Records| layout == Layout::Planes || r.padded_bytes() > r.bytes();
+            // Elements of a flat array are not known to begin where wide accesses may, even without padding.
+            let wider = |r: &Records| k.is_flat(s) || r.padded_bytes() > r.bytes();
+            let changes = |r: &Records| layout == Layout::Planes || wider(r);
             match Records::new(&r, None) {
                 Ok(records) if changes(&records) => match k.obstacle(s, &r) {
                     None => levels.push(layout),
@@ -151,8 +163,11 @@ pub(crate) fn add(
             continue;
         }
         let places = s.places.iter().map(|p| (p.kernel.clone(), p.name.clone()));
-        let names = levels.iter().map(|l| name(Some(*l)));
-        let names = std::iter::once(name(None)).chain(names).map(Setting::Shape);
+        let others = levels.iter().map(|l| name(Some(*l)));
+        let names = std::iter::once(name(None))
+            .chain(others)
+            .map(Setting::Shape);
+        let names: Vec<Setting> = names.collect();
         choices.push(RecordChoice {
             group: groups.len(),
             places: places.collect(),
@@ -163,10 +178,19 @@ pub(crate) fn add(
         groups.push(Group {
             kernel: first.map_or_else(String::new, |p| p.kernel.clone()),
             at: first.map_or(0, |p| p.at),
-            ..Group::for_launch(&format!("{}: records", s.name), names.collect())
+            ..Group::for_launch(&format!("{}{TITLE}", s.name), names)
         });
     }
     (choices, kept)
+}
+
+/// The sets of buffers whose records could be stored otherwise.
+pub(crate) fn names(subject: &Subject) -> Vec<String> {
+    let mut groups = Vec::new();
+    let (choices, _) = add(subject, &mut groups);
+    let names = choices.iter().map(|c| &groups[c.group].name);
+    let plain = |n: &String| n.trim_end_matches(TITLE).to_owned();
+    names.map(plain).collect()
 }
 
 /// What an assignment says of records, as part of a plan.
@@ -196,7 +220,10 @@ mod tests {
     fn levels_are_read_back() {
         for l in [None, Some(Layout::Planes), Some(Layout::Padded)] {
             assert!(is_level(name(l)));
-            assert_eq!(name(l).parse::<Setting>().ok(), Some(Setting::Shape(name(l))));
+            assert_eq!(
+                name(l).parse::<Setting>().ok(),
+                Some(Setting::Shape(name(l)))
+            );
         }
         assert!(!is_level("records=4"));
         assert!(!is_level("planes"));
