@@ -152,6 +152,20 @@ impl Plan {
         self.launch.is_empty() && self.kernels.values().all(KernelPlan::is_identity)
     }
 
+    /// What it says of records, and nothing else.
+    pub fn of_records(&self) -> Plan {
+        let mut plan = Plan::default();
+        for (name, k) in self.kernels.iter().filter(|(_, k)| !k.records.is_empty()) {
+            let records = k.records.clone();
+            let mine = KernelPlan {
+                records,
+                ..KernelPlan::default()
+            };
+            plan.kernels.insert(name.clone(), mine);
+        }
+        plan
+    }
+
     /// Whether something in it is computed in double words.
     pub fn has_double_words(&self) -> bool {
         let sites = self.kernels.values().flat_map(|k| k.sites.values());

@@ -76,9 +76,8 @@ impl PredictedSubject<'_> {
         with: Option<&Compiler>,
         constants: &[FittedConstants],
     ) -> Result<Vec<Prediction>, CostError> {
-        let mut laid_out = plan.kernels.iter().filter(|(_, k)| !k.records.is_empty());
-        if let Some((kernel, _)) = laid_out.next() {
-            return Err(CostError::Records(kernel.clone()));
+        if plan.of_records() != self.records {
+            return Err(CostError::Records);
         }
         let m = self.module.duplicate();
         without_layout(plan).apply(&m)?;
