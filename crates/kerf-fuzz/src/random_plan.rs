@@ -9,7 +9,7 @@ use kerf_pass::formats;
 use kerf_pass::math::{self, MathVariant};
 use kerf_pass::partition::{Partition, Select};
 use kerf_pass::plan::{KernelPlan, Plan};
-use kerf_pass::records::{self, Layout, RecordPlan};
+use kerf_pass::records::{self, RecordLayout, RecordPlan};
 use kerf_pass::site_format::SiteFormat;
 use kerf_pass::storage::{self, Object};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub fn with_random_records(m: &Module, mut plan: Plan, seed: u64) -> Plan {
         };
         let mut random = Random(SplitMix64::new(seed ^ RECORDS.wrapping_mul(at)));
         for b in records::survey(m, f, k) {
-            let layout = [Layout::Planes, Layout::Padded][random.below(2) as usize];
+            let layout = [RecordLayout::Planes, RecordLayout::Padded][random.below(2) as usize];
             let count = 2 + random.below(4) as usize;
             let fields = b.element.iter().cycle().take(count).copied().collect();
             let r = RecordPlan { fields, layout };

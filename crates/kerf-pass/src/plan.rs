@@ -14,7 +14,7 @@ use crate::made_calls::MadeCalls;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition, PartitionRefusal};
 use crate::reblock;
-use crate::records::{self, Layout, RecordPlan};
+use crate::records::{self, RecordLayout, RecordPlan};
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
 use crate::storage;
@@ -216,7 +216,7 @@ impl Plan {
     }
 
     /// Adds the layout to every parameter of a prepared module that is a buffer of records and can be stored so.
-    pub fn lay_out_records(&mut self, m: &Module, layout: Layout) {
+    pub fn lay_out_records(&mut self, m: &Module, layout: RecordLayout) {
         let infos = kernels::kernels(m);
         for k in &infos {
             let Some(f) = m.function(&k.symbol) else {

@@ -10,7 +10,7 @@ mod rewrite;
 mod survey;
 mod trace;
 
-pub use layout::{Layout, RUN, RecordPlan, Records};
+pub use layout::{RUN, RecordLayout, RecordPlan, Records};
 pub use refusal::RecordRefusal;
 pub(crate) use refusal::RefusedRecords;
 pub use survey::{RecordBuffer, survey};

@@ -2,7 +2,7 @@
 use kerf_llvm::Module;
 use kerf_npy::scalar::Scalar;
 use kerf_pass::Plan;
-use kerf_pass::records::{Layout, RecordBuffer, survey};
+use kerf_pass::records::{RecordBuffer, RecordLayout, survey};
 
 /// A kernel with a buffer of records.
 fn module(body: &str) -> Module {
@@ -83,7 +83,9 @@ fn planes_take_no_atomic_access_apart_and_padding_leaves_it() {
         let e = plan(fields, "planes").apply(&module(body));
         let e = e.expect_err("is refused").to_string();
         assert!(e.contains("atomic or volatile"), "{e}");
-        plan(fields, "padded").apply(&module(body)).expect("applies");
+        plan(fields, "padded")
+            .apply(&module(body))
+            .expect("applies");
     }
     let one = "  %old = atomicrmw fadd ptr %p, double 1.0 seq_cst";
     plan(POINT, "planes").apply(&module(one)).expect("applies");
@@ -143,7 +145,7 @@ fn records_are_told_by_the_accesses_of_flat_arrays() {
         (p.stride, p.element.as_slice()),
         (Some(5), &[Scalar::F32][..])
     );
-    let r = p.records(Layout::Planes).expect("records");
+    let r = p.records(RecordLayout::Planes).expect("records");
     assert_eq!(r.fields, [Scalar::F32; 5]);
-    assert_eq!(by("1").expect("o").records(Layout::Planes), None);
+    assert_eq!(by("1").expect("o").records(RecordLayout::Planes), None);
 }

@@ -1,8 +1,10 @@
 //! A buffer that the device holds in another way than the workload has it, in another format or with its records laid out
 //! otherwise: its bytes there and back.
+use kerf_exec::{Arg, BufferId};
 use kerf_num::scaled::{ScaledFormat, StorageLoss};
 use kerf_num::{Format, StorageFormat};
-use kerf_pass::records::Records;
+use kerf_pass::records::{RUN, Records};
+use kerf_workload::workload::BufferSpec;
 use std::sync::Arc;
 
 /// The formats of a buffer whose numbers the device holds in another one.
@@ -101,6 +103,30 @@ impl HeldBuffer {
             None => bytes.to_vec(),
         }
     }
+}
+
+/// Offsets into buffers that are held in another way. An error says which offset has no counterpart, and which would have.
+pub(crate) fn shift_offsets(
+    args: &mut [Arg],
+    ids: &[BufferId],
+    (held, buffers): (&[Option<HeldBuffer>], &[BufferSpec]),
+) -> Result<(), (String, String)> {
+    for a in args {
+        if let Arg::Buffer { id, offset } = a
+            && let Some(at) = ids.iter().position(|i| i == id)
+            && let Some(Some(h)) = held.get(at)
+        {
+            let wrong = || {
+                let name = &buffers[at].name;
+                let what = format!(
+                    "a kernel gets an address inside of `{name}`, whose records the plan stores otherwise"
+                );
+                (what, format!("an offset of a multiple of {RUN} records"))
+            };
+            *offset = h.offset(*offset as usize).ok_or_else(wrong)? as u64;
+        }
+    }
+    Ok(())
 }
 
 /// Numbers that one thread converts, at least.

@@ -1,12 +1,12 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
-use crate::held::HeldBuffer;
+use crate::held::{HeldBuffer, shift_offsets};
 use kerf_clang::sha256;
 use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::digest::digest_bytes;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
-use kerf_pass::{Coarsening, index_space, reblock, records};
+use kerf_pass::{Coarsening, index_space, reblock};
 use kerf_workload::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use kerf_workload::finite::all_finite;
 use kerf_workload::generate::perturb::Perturb;
@@ -401,20 +401,6 @@ impl<'a> WorkloadSession<'a> {
         })
     }
 
-    /// Offsets into buffers that are held in another way. Gives a buffer with an offset that has no counterpart.
-    fn scale(&self, args: &mut [Arg], ids: &[BufferId]) -> Result<(), &'a str> {
-        for a in args {
-            if let Arg::Buffer { id, offset } = a
-                && let Some(at) = ids.iter().position(|i| i == id)
-                && let Some(h) = self.held(at)
-            {
-                let name = &self.workload.buffers[at].name;
-                *offset = h.offset(*offset as usize).ok_or(name.as_str())? as u64;
-            }
-        }
-        Ok(())
-    }
-
     /// Why a buffer's first content could not be made, as a mistake at the buffer.
     pub(crate) fn unmade(&self, b: &BufferSpec, e: &GenerateError) -> Mistakes {
         unmade(self.workload, b, e)
@@ -537,14 +523,9 @@ impl<'a> WorkloadSession<'a> {
                             RunError::Workload(all)
                         })?;
                     if self.declared.is_none() {
-                        self.scale(&mut args, &l.ids).map_err(|buffer| {
-                            let what = format!(
-                                "{} gets an address in the middle of `{buffer}`, whose records the plan stores otherwise",
-                                k.name
-                            );
-                            let how = format!("an offset of a multiple of {} records", records::RUN);
-                            one(mistake(self.workload, c.line, what, how))
-                        })?;
+                        let wrong = |(what, how)| one(mistake(self.workload, c.line, what, how));
+                        let held = (&self.storage[..], &self.workload.buffers[..]);
+                        shift_offsets(&mut args, &l.ids, held).map_err(wrong)?;
                     }
                     if let Some(lambda) = self.lambda.get(&k.symbol) {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));

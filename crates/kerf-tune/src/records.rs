@@ -3,26 +3,20 @@
 //! The layout of records changes no bits, so that these variables decide about time alone. Which sectors a warp touches depends
 //! on them, and counts are of the program's own layout: they are offered where times are measured.
 use crate::group::Group;
-use crate::setting::{Setting, intern};
+use crate::setting::{OWN_RECORDS, RECORDS, Setting, intern};
 use crate::storage::{FixedStorage, Stored};
 use crate::subject::Subject;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
-use kerf_pass::records::{self, Layout, RecordBuffer, Records};
+use kerf_pass::records::{self, RecordBuffer, RecordLayout, Records};
 use kerf_pass::{Plan, RecordPlan};
 use kerf_run::record_fit;
 use kerf_run::run::WorkloadSession;
 use kerf_workload::scalar::Scalar;
 use kerf_workload::workload::BufferSpec;
 
-/// Before the layout, in the name of a level.
-const LEVEL: &str = "records=";
-
 /// Behind the buffers, in the name of a group.
 const TITLE: &str = ": records";
-
-/// The first level: as the program has them.
-const OWN: &str = "own";
 
 /// Buffers whose records may be stored otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,19 +28,13 @@ pub struct RecordChoice {
     /// Fields of a record.
     pub fields: Vec<Scalar>,
     /// What the levels after the first stand for.
-    pub levels: Vec<Layout>,
+    pub levels: Vec<RecordLayout>,
 }
 
 /// As the search names a level.
-fn name(l: Option<Layout>) -> &'static str {
-    let word = l.map_or_else(|| OWN.to_owned(), |l| l.to_string());
-    intern(&format!("{LEVEL}{word}"))
-}
-
-/// Whether a word is the name of a level.
-pub(crate) fn is_level(text: &str) -> bool {
-    let word = text.strip_prefix(LEVEL);
-    word.is_some_and(|w| w == OWN || w.parse::<Layout>().is_ok())
+fn name(l: Option<RecordLayout>) -> &'static str {
+    let word = l.map_or_else(|| OWN_RECORDS.to_owned(), |l| l.to_string());
+    intern(&format!("{RECORDS}{word}"))
 }
 
 /// The program as its kernels are looked at.
@@ -142,12 +130,12 @@ pub(crate) fn add(
         };
         let mut levels = Vec::new();
         let mut why = None;
-        for layout in [Layout::Planes, Layout::Padded] {
+        for layout in [RecordLayout::Planes, RecordLayout::Padded] {
             let fields = fields.clone();
             let r = RecordPlan { fields, layout };
             // Elements of a flat array are not known to begin where wide accesses may, even without padding.
             let wider = |r: &Records| k.is_flat(s) || r.padded_bytes() > r.bytes();
-            let changes = |r: &Records| layout == Layout::Planes || wider(r);
+            let changes = |r: &Records| layout == RecordLayout::Planes || wider(r);
             match Records::new(&r, None) {
                 Ok(records) if changes(&records) => match k.obstacle(s, &r) {
                     None => levels.push(layout),
@@ -218,14 +206,12 @@ mod tests {
 
     #[test]
     fn levels_are_read_back() {
-        for l in [None, Some(Layout::Planes), Some(Layout::Padded)] {
-            assert!(is_level(name(l)));
+        for l in [None, Some(RecordLayout::Planes), Some(RecordLayout::Padded)] {
             assert_eq!(
                 name(l).parse::<Setting>().ok(),
                 Some(Setting::Shape(name(l)))
             );
         }
-        assert!(!is_level("records=4"));
-        assert!(!is_level("planes"));
+        assert!("planes".parse::<Setting>().is_err());
     }
 }

@@ -13,7 +13,7 @@ use kerf_ir::sites;
 use kerf_ir::sites::Site;
 use kerf_llvm::Module;
 use kerf_num::StorageFormat;
-use kerf_pass::records::Layout;
+use kerf_pass::records::RecordLayout;
 use kerf_pass::{KernelPlan, MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub struct Args {
     store_as: Option<StorageFormat>,
     /// Store the records of every buffer that can be so, in what --emit prints: planes (one for each field) or padded.
     #[arg(long, value_name = "LAYOUT")]
-    records_as: Option<Layout>,
+    records_as: Option<RecordLayout>,
     /// Compute every math site that can be by this variant, in what --emit prints: approx and
     /// approx.ftz (special-function unit, f32), full and full.ftz (divisions), newton0 to newton2
     /// (f64), reciprocal (division by what does not change in the loop).
@@ -331,7 +331,7 @@ pub struct Wish {
     /// A format for all buffers and arrays.
     pub store_as: Option<StorageFormat>,
     /// A layout for all buffers of records.
-    pub records_as: Option<Layout>,
+    pub records_as: Option<RecordLayout>,
     /// A variant for all math sites.
     pub math_as: Option<MathVariant>,
     /// The fraction of warps for which all this is done, and by what they are chosen.

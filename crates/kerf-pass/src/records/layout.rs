@@ -16,18 +16,18 @@ const MOST_FIELDS: usize = 64;
 /// How the records of a buffer are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Layout {
+pub enum RecordLayout {
     /// Of each [`RUN`] neighbouring records, all first fields, then all second ones, and so on.
     Planes,
     /// Record by record, each at a multiple of 16 bytes, or of a smaller power of two where it is smaller.
     Padded,
 }
 
-impl std::fmt::Display for Layout {
+impl std::fmt::Display for RecordLayout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
-            Layout::Planes => "planes",
-            Layout::Padded => "padded",
+            RecordLayout::Planes => "planes",
+            RecordLayout::Padded => "padded",
         })
     }
 }
@@ -37,12 +37,12 @@ impl std::fmt::Display for Layout {
 #[error("unknown layout `{0}`; there are planes and padded")]
 pub struct UnknownLayout(String);
 
-impl std::str::FromStr for Layout {
+impl std::str::FromStr for RecordLayout {
     type Err = UnknownLayout;
 
-    fn from_str(s: &str) -> Result<Layout, UnknownLayout> {
-        let all = [Layout::Planes, Layout::Padded];
-        let named = |l: &Layout| l.to_string() == s;
+    fn from_str(s: &str) -> Result<RecordLayout, UnknownLayout> {
+        let all = [RecordLayout::Planes, RecordLayout::Padded];
+        let named = |l: &RecordLayout| l.to_string() == s;
         all.into_iter()
             .find(named)
             .ok_or_else(|| UnknownLayout(s.into()))
@@ -56,7 +56,7 @@ pub struct RecordPlan {
     /// Types of the fields of a record, as the program has them in memory.
     pub fields: Vec<Scalar>,
     /// How records are stored.
-    pub layout: Layout,
+    pub layout: RecordLayout,
 }
 
 impl std::fmt::Display for RecordPlan {
@@ -68,7 +68,7 @@ impl std::fmt::Display for RecordPlan {
 
 /// A field of a record of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct RecordField {
     /// Bytes from the record's beginning.
     pub offset: usize,
     /// Bytes of it, a power of two.
@@ -78,8 +78,8 @@ pub struct Field {
 /// Records in the sizes that memory has them in, and how they are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
-    fields: Vec<Field>,
-    layout: Layout,
+    fields: Vec<RecordField>,
+    layout: RecordLayout,
 }
 
 impl Records {
@@ -100,7 +100,7 @@ impl Records {
             if offset % bytes != 0 {
                 return Err(RecordRefusal::Unaligned { offset, bytes });
             }
-            fields.push(Field { offset, bytes });
+            fields.push(RecordField { offset, bytes });
             offset += bytes;
         }
         let widest = fields.iter().map(|f| f.bytes).max().unwrap_or(1);
@@ -117,12 +117,12 @@ impl Records {
     }
 
     /// How they are stored.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> RecordLayout {
         self.layout
     }
 
     /// The fields, in the program's order.
-    pub fn fields(&self) -> &[Field] {
+    pub fn fields(&self) -> &[RecordField] {
         &self.fields
     }
 
@@ -149,7 +149,7 @@ impl Records {
     }
 
     /// The field that begins at a byte of a record.
-    pub fn field_at(&self, offset: usize) -> Option<Field> {
+    pub fn field_at(&self, offset: usize) -> Option<RecordField> {
         self.fields.iter().find(|f| f.offset == offset).copied()
     }
 
@@ -160,13 +160,13 @@ impl Records {
     }
 
     /// Where a field of a record is stored.
-    pub fn place(&self, record: usize, f: Field) -> usize {
+    pub fn place(&self, record: usize, f: RecordField) -> usize {
         match self.layout {
-            Layout::Planes => {
+            RecordLayout::Planes => {
                 let (run, lane) = (record / RUN, record % RUN);
                 run * RUN * self.bytes() + RUN * f.offset + lane * f.bytes
             }
-            Layout::Padded => record * self.padded_bytes() + f.offset,
+            RecordLayout::Padded => record * self.padded_bytes() + f.offset,
         }
     }
 
@@ -174,16 +174,16 @@ impl Records {
     pub fn stored_bytes(&self, bytes: usize) -> usize {
         let records = bytes.div_ceil(self.bytes());
         match self.layout {
-            Layout::Planes => records.next_multiple_of(RUN) * self.bytes(),
-            Layout::Padded => records * self.padded_bytes(),
+            RecordLayout::Planes => records.next_multiple_of(RUN) * self.bytes(),
+            RecordLayout::Padded => records * self.padded_bytes(),
         }
     }
 
     /// Where a pointer into the middle of a buffer leads; none where what begins there is not laid out as a buffer is.
     pub fn stored_offset(&self, offset: usize) -> Option<usize> {
         let unit = match self.layout {
-            Layout::Planes => RUN * self.bytes(),
-            Layout::Padded => self.bytes(),
+            RecordLayout::Planes => RUN * self.bytes(),
+            RecordLayout::Padded => self.bytes(),
         };
         offset
             .is_multiple_of(unit)
@@ -219,7 +219,7 @@ impl Records {
 mod tests {
     use super::*;
 
-    fn records(fields: &[Scalar], layout: Layout) -> Records {
+    fn records(fields: &[Scalar], layout: RecordLayout) -> Records {
         let plan = RecordPlan {
             fields: fields.to_vec(),
             layout,
@@ -231,7 +231,7 @@ mod tests {
     fn content_comes_back_and_no_two_fields_share_a_byte() {
         let mixed = [Scalar::F64, Scalar::F32, Scalar::I16, Scalar::U16];
         for fields in [&[Scalar::F64; 3][..], &[Scalar::F32; 2], &mixed] {
-            for layout in [Layout::Planes, Layout::Padded] {
+            for layout in [RecordLayout::Planes, RecordLayout::Padded] {
                 let r = records(fields, layout);
                 for count in [1, 31, 32, 70] {
                     let n = count * r.bytes();
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn planes_have_a_field_of_neighbours_side_by_side() {
-        let r = records(&[Scalar::F64; 3], Layout::Planes);
+        let r = records(&[Scalar::F64; 3], RecordLayout::Planes);
         let y = r.fields()[1];
         assert_eq!(r.place(0, y), 32 * 8);
         assert_eq!(r.place(31, y), 32 * 8 + 31 * 8);
@@ -259,12 +259,12 @@ mod tests {
 
     #[test]
     fn padded_records_begin_where_wide_accesses_may() {
-        let r = records(&[Scalar::F64; 3], Layout::Padded);
+        let r = records(&[Scalar::F64; 3], RecordLayout::Padded);
         assert_eq!((r.padded_bytes(), r.padded_alignment(8)), (32, 8));
         assert_eq!(r.padded_alignment(16), 16);
-        let r = records(&[Scalar::F32; 3], Layout::Padded);
+        let r = records(&[Scalar::F32; 3], RecordLayout::Padded);
         assert_eq!((r.padded_bytes(), r.padded_alignment(0)), (16, 16));
-        let r = records(&[Scalar::F16; 3], Layout::Padded);
+        let r = records(&[Scalar::F16; 3], RecordLayout::Padded);
         assert_eq!((r.padded_bytes(), r.padded_alignment(0)), (8, 8));
     }
 
@@ -273,7 +273,7 @@ mod tests {
         for fields in [&[Scalar::F32, Scalar::F64][..], &[Scalar::F64, Scalar::F32]] {
             let plan = RecordPlan {
                 fields: fields.to_vec(),
-                layout: Layout::Planes,
+                layout: RecordLayout::Planes,
             };
             let refused = Records::new(&plan, None);
             assert!(matches!(refused, Err(RecordRefusal::Unaligned { .. })));

@@ -1,5 +1,5 @@
 //! Accesses to records, to where their fields are stored.
-use super::layout::{Field, Layout, RUN, Records};
+use super::layout::{RUN, RecordField, RecordLayout, Records};
 use super::place::{Place, PlaceCode, in_space};
 use super::refusal::RecordRefusal;
 use super::trace::{Access, Trace};
@@ -25,7 +25,7 @@ struct Part {
 #[derive(Clone, Copy)]
 enum PartField {
     /// This one of the record.
-    Known(Field),
+    Known(RecordField),
     /// That which an index says, of so many bytes each.
     Computed(usize),
 }
@@ -128,7 +128,7 @@ impl Buffer<'_> {
     fn stays_whole(&self, p: &Place, parts: &[Part]) -> bool {
         let bytes: usize = parts.iter().map(|p| p.field.bytes()).sum();
         let offset = p.constant.rem_euclid(self.record_bytes());
-        self.records.layout() == Layout::Padded
+        self.records.layout() == RecordLayout::Padded
             && !p.is_computed()
             && offset + bytes as i64 <= self.record_bytes()
     }
@@ -182,7 +182,7 @@ impl Buffer<'_> {
         mine.into_iter()
     }
 
-    /// Field by field, all read before any is written, in place of a copy or a filling.
+    /// RecordField by field, all read before any is written, in place of a copy or a filling.
     pub fn split(&self, u: Value, t: &Trace) -> Result<(), RecordRefusal> {
         let Some(end) = self.ends(u, t).next() else {
             return Ok(());
@@ -230,8 +230,8 @@ impl Buffer<'_> {
         };
         let size = part.field.bytes();
         let (start, scale) = match self.records.layout() {
-            Layout::Padded => (b.mul(record, i64(self.records.padded_bytes())), 1),
-            Layout::Planes => {
+            RecordLayout::Padded => (b.mul(record, i64(self.records.padded_bytes())), 1),
+            RecordLayout::Planes => {
                 // Lanes are as far apart as fields are large; so much less than records.
                 let lane = b.and(record, i64(RUN - 1));
                 let nearer = b.mul(lane, b.i64((size as i64 - self.record_bytes()) as u64));
@@ -248,7 +248,7 @@ impl Buffer<'_> {
     /// Bytes that an access to a part is aligned to.
     fn alignment(&self, p: &Place, part: &Part) -> u32 {
         match (self.records.layout(), part.field) {
-            (Layout::Padded, PartField::Known(_)) => {
+            (RecordLayout::Padded, PartField::Known(_)) => {
                 let offset = (p.constant + part.beyond).rem_euclid(self.record_bytes());
                 self.records.padded_alignment(offset as usize) as u32
             }

@@ -1,5 +1,5 @@
 //! Which parameters of a kernel are buffers of records: by the types of the source, or by how they are accessed.
-use super::layout::{Layout, RecordPlan};
+use super::layout::{RecordLayout, RecordPlan};
 use super::place::unit;
 use super::trace::Trace;
 use crate::storage::{Object, objects};
@@ -105,7 +105,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo) -> Vec<RecordBuffer>
 
 impl RecordBuffer {
     /// The records that it has by itself: what the source says, or else the accesses.
-    pub fn records(&self, layout: Layout) -> Option<RecordPlan> {
+    pub fn records(&self, layout: RecordLayout) -> Option<RecordPlan> {
         let count = match self.element.len() {
             1 => self.stride?,
             n => n,
