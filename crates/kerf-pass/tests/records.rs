@@ -67,6 +67,9 @@ fn what_cannot_be_stored_otherwise_is_refused() {
     refused(&fill(1, "24"), POINT, "filled byte by byte");
     refused(&fill(0, "%n"), POINT, "in one piece");
     refused(&fill(0, "20"), POINT, part);
+    let moved = "  %q = getelementptr inbounds i8, ptr %p, i64 %n
+  call void @llvm.memset.p0.i64(ptr %q, i8 0, i64 24, i1 false)";
+    refused(moved, POINT, "in one piece");
     let choice = "  %c = icmp eq i32 %i, 0
   %q = select i1 %c, ptr %p, ptr %o
   %x = load double, ptr %q";

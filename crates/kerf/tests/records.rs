@@ -110,6 +110,31 @@ fn every_access_is_inside() {
 }
 
 #[test]
+fn predictions_count_the_accesses_of_the_plan() {
+    let plan = plan("one_of_eight.cu", "planes", &[]);
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("plan.json");
+    std::fs::write(&path, plan.to_string()).expect("a plan");
+    let path = path.to_str().expect("a path");
+    let seconds = |more: &[&str]| {
+        // More than L2 holds.
+        let size = ["--size", "n=16777216", "--profile", "h200"];
+        let all = ["predict", "one_of_eight.toml", "--format", "json"];
+        let o = kerf(&[&all[..], &size, more].concat());
+        let r: Value = serde_json::from_slice(&o.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", text(&o.stderr)));
+        let launches = r["launches"].as_array().expect("launches").iter();
+        let mut one = launches.filter(|l| l["symbol"] == "potential");
+        one.next()
+            .and_then(|l| l["seconds"].as_f64())
+            .expect("a time")
+    };
+    let (own, planes) = (seconds(&[]), seconds(&["--plan", path]));
+    // 32 bytes a thread for the field and 4 for the result, or 4 and 4.
+    assert!(planes < 0.4 * own, "{own} {planes}");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_by_name() {
     let refused = |workload: &str, plan: &Value, words: &str| {
         let o = run(workload, Some(plan), &[]);

@@ -118,7 +118,8 @@ impl Place {
         self.constant = self.constant.wrapping_add(steps.bytes);
         for (index, size) in steps.indices {
             // Without the promise that the product fits, an index of 64 bits may mean any of several records.
-            let fits = gep.is_inbounds() || magnitude_bits(index, 0) <= 40;
+            let size_bits = 64 - size.unsigned_abs().leading_zeros();
+            let fits = gep.is_inbounds() || magnitude_bits(index, 0) + size_bits <= ROOMY;
             let whole = Term {
                 value: index,
                 how: Extension::Signed,

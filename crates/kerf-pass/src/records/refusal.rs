@@ -69,7 +69,7 @@ pub enum RecordRefusal {
         /// What the access says.
         bytes: u32,
     },
-    /// A copy or a filling that is long, or of a length that is not known, or volatile.
+    /// A copy or a filling that is long, or of a length that is not known, or volatile, or begins at a computed field.
     #[error("it is copied or filled in one piece")]
     CopiedWhole,
     /// A filling with another value than zero.

@@ -163,8 +163,12 @@ impl Buffer<'_> {
             self.ends(*u, t).try_for_each(|end| {
                 let bytes = u.operand(2).const_int().unwrap_or(0);
                 let what = ("a copy", u.operand(end).ty());
-                self.parts(&self.place(u.operand(end)), bytes, what)
-                    .map(|_| ())
+                let place = self.place(u.operand(end));
+                // Nothing says that such a copy begins at a field.
+                match place.is_computed() {
+                    true => Err(RecordRefusal::CopiedWhole),
+                    false => self.parts(&place, bytes, what).map(|_| ()),
+                }
             })?;
         }
         Ok(())
