@@ -7,7 +7,9 @@ use crate::random_kernel::{self, RandomKernel, RandomModule};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
-use kerf_pass::{Coarsening, Plan};
+use kerf_pass::records::Records;
+use kerf_pass::{Coarsening, KernelPlan, Plan, RecordPlan};
+use std::collections::BTreeMap;
 
 /// Outputs of one kernel: f64, f32, f16 and i32 buffers.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +98,12 @@ pub struct PreparedRandom {
     pub lambda: Vec<Option<f32>>,
     /// How a plan coarsens each kernel.
     pub coarsen: Vec<Option<Coarsening>>,
+    /// Records of buffers that a plan stores otherwise, by kernel and parameter.
+    pub records: Vec<StoredParameters>,
 }
+
+/// Records by number of a parameter.
+pub type StoredParameters = BTreeMap<usize, Records>;
 
 /// Makes and finishes a random module; with `plans`, its kernels are changed by the plan of the seed.
 pub fn prepare(
@@ -110,6 +117,16 @@ pub fn prepare(
         true => whole_plan(m, seed),
         false => Plan::default(),
     })
+}
+
+/// The records that a plan stores otherwise in a kernel's parameters, which it names by number.
+fn stored_parameters(k: &KernelPlan) -> Result<StoredParameters, ExecError> {
+    let refused = |e: &dyn std::fmt::Display| ExecError::Compile(e.to_string());
+    let one = |(number, r): (&String, &RecordPlan)| {
+        let records = Records::new(r, None).map_err(|e| refused(&e))?;
+        Ok((number.parse::<usize>().map_err(|e| refused(&e))?, records))
+    };
+    k.records.iter().map(one).collect()
 }
 
 /// Makes and finishes a random module, changed by a plan that is made for it.
@@ -130,6 +147,12 @@ pub fn prepare_with(
     let lambda = lambda.map(|k| of(k).map(|p| p.lambda as f32)).collect();
     let coarse = |k: &RandomKernel| plan.kernels.get(&k.name)?.coarsen;
     let coarsen = random.kernels.iter().map(coarse).collect();
+    let stored = |k: &RandomKernel| {
+        let mine = plan.kernels.get(&k.name);
+        mine.map_or_else(|| Ok(StoredParameters::new()), stored_parameters)
+    };
+    let records = random.kernels.iter().map(stored);
+    let records = records.collect::<Result<_, _>>()?;
     plan.apply(&module)
         .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
@@ -139,6 +162,7 @@ pub fn prepare_with(
         module,
         lambda,
         coarsen,
+        records,
     })
 }
 
@@ -156,8 +180,33 @@ pub fn run(
             .launch(kernel.block)
             .map_err(|e| ExecError::Compile(e.to_string()))?;
     }
-    let outs = launch((&kernel, threads), (p.seed, index), lambda, exec)?;
-    read_outputs(&outs, exec)
+    let own = StoredParameters::new();
+    let records = p.records.get(index).unwrap_or(&own);
+    let (mut args, outs) = random_buffers((p.seed, index), threads, records, exec)?;
+    args.extend(lambda.map(|l| Arg::Bytes(l.to_le_bytes().to_vec())));
+    start(&kernel, &args, exec)?;
+    let mut buffers: [Vec<u8>; 4] = Default::default();
+    for (k, (buffer, id)) in buffers.iter_mut().zip(outs).enumerate() {
+        let stored = exec.read(id)?;
+        let bytes = threads * ELEMENT[k];
+        *buffer = match records.get(&(k + INPUTS)) {
+            Some(r) => r.load(&stored, bytes.next_multiple_of(r.bytes())),
+            None => stored,
+        };
+        buffer.truncate(bytes);
+    }
+    Ok(Outputs::canonical(buffers))
+}
+
+fn start(k: &RandomKernel, args: &[Arg], exec: &mut dyn Executor) -> Result<(), ExecError> {
+    exec.launch(&Launch {
+        symbol: &k.name,
+        name: &k.name,
+        grid: k.grid,
+        block: k.block,
+        dynamic_shared: 0,
+        args,
+    })
 }
 
 /// Launches kernel `index` of a seed, with buffers for so many threads, on an executor that has it loaded, with a further argument where a plan runs it in
@@ -168,16 +217,10 @@ pub(crate) fn launch(
     lambda: Option<f32>,
     exec: &mut dyn Executor,
 ) -> Result<Vec<BufferId>, ExecError> {
-    let (mut args, outs) = random_buffers(seed, index, threads, exec)?;
+    let own = StoredParameters::new();
+    let (mut args, outs) = random_buffers((seed, index), threads, &own, exec)?;
     args.extend(lambda.map(|l| Arg::Bytes(l.to_le_bytes().to_vec())));
-    exec.launch(&Launch {
-        symbol: &k.name,
-        name: &k.name,
-        grid: k.grid,
-        block: k.block,
-        dynamic_shared: 0,
-        args: &args,
-    })?;
+    start(k, &args, exec)?;
     Ok(outs)
 }
 
@@ -193,11 +236,21 @@ pub(crate) fn read_outputs(
     Ok(Outputs::canonical(buffers))
 }
 
+/// Parameters that are inputs; outputs follow.
+const INPUTS: usize = 4;
+
+/// Content of a parameter as a plan stores it; the last record may end behind the content.
+fn stored(mut data: Vec<u8>, records: Option<&Records>) -> Vec<u8> {
+    let Some(r) = records else { return data };
+    data.resize(data.len().next_multiple_of(r.bytes()), 0);
+    r.store(&data)
+}
+
 /// Inputs and outputs of a random kernel for `n` threads, on an executor: the arguments, and the four outputs.
 fn random_buffers(
-    seed: u64,
-    index: usize,
+    (seed, index): (u64, usize),
     n: usize,
+    records: &StoredParameters,
     exec: &mut dyn Executor,
 ) -> Result<(Vec<Arg>, Vec<BufferId>), ExecError> {
     let inputs = random_kernel::inputs(seed, index, n);
@@ -209,14 +262,16 @@ fn random_buffers(
     ];
     let mut args = Vec::new();
     let mut outs = Vec::new();
-    for data in &bytes {
+    for (number, data) in bytes.into_iter().enumerate() {
+        let data = stored(data, records.get(&number));
         let id = exec.alloc("in", data.len(), 1)?;
-        exec.write(id, data)?;
+        exec.write(id, &data)?;
         args.push(Arg::Buffer { id, offset: 0 });
     }
-    for size in ELEMENT {
-        let id = exec.alloc("out", n * size, size)?;
-        exec.write(id, &vec![0xa5; n * size])?;
+    for (k, size) in ELEMENT.into_iter().enumerate() {
+        let data = stored(vec![0xa5; n * size], records.get(&(k + INPUTS)));
+        let id = exec.alloc("out", data.len(), size)?;
+        exec.write(id, &data)?;
         outs.push(id);
         args.push(Arg::Buffer { id, offset: 0 });
     }

@@ -1,11 +1,11 @@
 //! What plans have besides formats and variants, at random: functions made for a range, expressions written differently, elements
-//! a thread and code shapes. Other blocks (`reblock`) are for kernels that read nothing of the grid but the index in a row of threads, which random
+//! a thread, code shapes, and records stored in other layouts. Other blocks (`reblock`) are for kernels that read nothing of the grid but the index in a row of threads, which random
 //! kernels are not.
 //!
 //! Each is tried on a copy of the module and kept where the plan can be carried out with it, so that refusals of one do not
 //! hide the others.
 use crate::random_kernel::{self, RandomKernel};
-use crate::random_plan::random_plan;
+use crate::random_plan::{random_plan, with_random_records};
 use kerf_algebra::{CostTable, candidates, clusters};
 use kerf_function::code::{MadeFunction, WorkingFormat};
 use kerf_function::core_fit::EvaluationScheme;
@@ -43,7 +43,7 @@ impl Draws {
 pub fn whole_plan(m: &Module, seed: u64) -> Plan {
     let mut plan = random_plan(m, seed);
     add_dimensions(m, &mut plan, seed);
-    plan
+    with_random_records(m, plan, seed)
 }
 
 /// Adds dimensions to the plan of a seed, as far as its random kernels can have them.

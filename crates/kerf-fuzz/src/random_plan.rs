@@ -9,6 +9,7 @@ use kerf_pass::formats;
 use kerf_pass::math::{self, MathVariant};
 use kerf_pass::partition::{Partition, Select};
 use kerf_pass::plan::{KernelPlan, Plan};
+use kerf_pass::records::{self, RecordLayout, RecordPlan};
 use kerf_pass::site_format::SiteFormat;
 use kerf_pass::storage::{self, Object};
 use std::collections::BTreeMap;
@@ -87,6 +88,33 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
     }
     plan
 }
+
+/// The plan with records of some parameters stored otherwise, as far as they can be: each buffer is taken for one of records of
+/// two to five fields, whatever the kernel makes of it. Parameters are named by number.
+pub fn with_random_records(m: &Module, mut plan: Plan, seed: u64) -> Plan {
+    let infos = kernels::kernels(m);
+    for (at, k) in (1u64..).zip(&infos) {
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
+        let mut random = Random(SplitMix64::new(seed ^ RECORDS.wrapping_mul(at)));
+        for b in records::survey(m, f, k) {
+            let layout = [RecordLayout::Planes, RecordLayout::Padded][random.below(2) as usize];
+            let count = 2 + random.below(4) as usize;
+            let fields = b.element.iter().cycle().take(count).copied().collect();
+            let r = RecordPlan { fields, layout };
+            let drawn = random.below(2) == 0 && b.element.len() == 1;
+            if drawn && records::check(m, f, k, (&b.key, &r)).is_ok() {
+                let mine = plan.kernels.entry(k.symbol.clone()).or_default();
+                mine.records.insert(b.parameter.to_string(), r);
+            }
+        }
+    }
+    plan
+}
+
+/// Apart from the formats' draws, so that those of a seed stay what they were.
+const RECORDS: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Arrays in a scaled format, whatever their values are.
 fn scaled(m: &Module, f: Value, k: &KernelInfo, random: &mut Random, mine: &mut KernelPlan) {

@@ -10,4 +10,5 @@ mod narrow_stores;
 mod oracle;
 mod partition;
 mod random;
+mod records;
 mod references;

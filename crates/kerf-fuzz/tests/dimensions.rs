@@ -21,7 +21,7 @@ fn prepared(seed: u64) -> Module {
 
 #[test]
 fn whole_plans_can_be_carried_out_and_have_every_dimension() {
-    let mut have = [0; 4];
+    let mut have = [0; 5];
     for seed in 1..=24 {
         let m = prepared(seed);
         let plan = whole_plan(&m, seed);
@@ -31,6 +31,7 @@ fn whole_plans_can_be_carried_out_and_have_every_dimension() {
                 !k.made.is_empty(),
                 k.coarsen.is_some(),
                 k.code.is_some(),
+                !k.records.is_empty(),
             ];
             for (count, has) in have.iter_mut().zip(has) {
                 *count += usize::from(has);
@@ -42,13 +43,14 @@ fn whole_plans_can_be_carried_out_and_have_every_dimension() {
     assert!(have.iter().all(|n| *n > 0), "{have:?}");
 }
 
-/// Elements a thread and code shapes alone.
+/// Elements a thread, code shapes and layouts of records alone.
 fn layouts(plan: Plan) -> Plan {
     let mut plan = plan;
     for k in plan.kernels.values_mut() {
         *k = KernelPlan {
             coarsen: k.coarsen,
             code: k.code,
+            records: std::mem::take(&mut k.records),
             ..KernelPlan::default()
         };
     }

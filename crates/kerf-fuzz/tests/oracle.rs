@@ -138,6 +138,7 @@ fn both(
         module,
         lambda: Vec::new(),
         coarsen: Vec::new(),
+        records: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     let got = identity::run(&p, which, &mut exec).unwrap_or_else(|e| panic!("seed {seed}: {e}"));

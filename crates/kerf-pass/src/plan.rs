@@ -14,6 +14,7 @@ use crate::made_calls::MadeCalls;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition, PartitionRefusal};
 use crate::reblock;
+use crate::records::{self, RecordLayout, RecordPlan};
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
 use crate::storage;
@@ -46,6 +47,10 @@ pub struct KernelPlan {
     /// have their scale in the name: `i16*2^-12`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<String, StorageFormat>,
+    /// How the records of a buffer are stored ([`crate::records`]), by pointer parameter (name or number). Fields have the
+    /// program's types; in a buffer that `storage` holds in another format they have that.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub records: BTreeMap<String, RecordPlan>,
     /// Clusters of expressions that are written differently ([`crate::rewriting`]), before anything else is changed. New
     /// operations get the widest of the formats that the plan gives to the sites of their cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,6 +82,7 @@ impl KernelPlan {
             && self.math.is_empty()
             && self.made.is_empty()
             && self.storage.is_empty()
+            && self.records.is_empty()
             && self.rewrites.is_empty()
             && self.partition.is_none()
             && self.block.is_none()
@@ -146,6 +152,20 @@ impl Plan {
         self.launch.is_empty() && self.kernels.values().all(KernelPlan::is_identity)
     }
 
+    /// What it says of records, and nothing else.
+    pub fn of_records(&self) -> Plan {
+        let mut plan = Plan::default();
+        for (name, k) in self.kernels.iter().filter(|(_, k)| !k.records.is_empty()) {
+            let records = k.records.clone();
+            let mine = KernelPlan {
+                records,
+                ..KernelPlan::default()
+            };
+            plan.kernels.insert(name.clone(), mine);
+        }
+        plan
+    }
+
     /// Whether something in it is computed in double words.
     pub fn has_double_words(&self) -> bool {
         let sites = self.kernels.values().flat_map(|k| k.sites.values());
@@ -191,6 +211,25 @@ impl Plan {
             for name in storage::possible(m, f, k, format) {
                 let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
                 k_plan.storage.insert(name, format);
+            }
+        }
+    }
+
+    /// Adds the layout to every parameter of a prepared module that is a buffer of records and can be stored so.
+    pub fn lay_out_records(&mut self, m: &Module, layout: RecordLayout) {
+        let infos = kernels::kernels(m);
+        for k in &infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            for b in records::survey(m, f, k) {
+                let possible = b.records(layout);
+                let Some(r) = possible.filter(|r| records::check(m, f, k, (&b.key, r)).is_ok())
+                else {
+                    continue;
+                };
+                let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.records.insert(b.key, r);
             }
         }
     }
@@ -379,11 +418,45 @@ impl Plan {
             math::expand_made(m, &functions)?;
         }
         let counted = storage::apply(m, &held, count_losses)?;
+        self.store_records(m, &infos, &versions)?;
         for v in versions {
             v.join(m)?;
         }
         self.shape(m, &infos)?;
         Ok(counted)
+    }
+
+    /// Stores records as the plan says, in both versions of a kernel that has two.
+    fn store_records(
+        &self,
+        m: &Module,
+        infos: &[KernelInfo],
+        versions: &[partition::Versions],
+    ) -> Result<(), PlanError> {
+        let planned = self.kernels.iter().filter(|(_, k)| !k.records.is_empty());
+        let mut done: Vec<Value> = Vec::new();
+        for (name, k) in planned {
+            let found = kernels::find(infos, name).ok();
+            let Some((info, f)) = found.and_then(|i| Some((i, m.function(&i.symbol)?))) else {
+                continue;
+            };
+            if done.contains(&f) {
+                return Err(PlanError::RecordsTwice(name.clone()));
+            }
+            done.push(f);
+            let second = versions.iter().filter(|v| v.first == f).map(|v| v.second);
+            for version in std::iter::once(f).chain(second) {
+                records::apply(m, version, info, &k.records, &k.storage).map_err(|refused| {
+                    PlanError::Records {
+                        kernel: name.clone(),
+                        buffer: refused.name,
+                        why: refused.why,
+                    }
+                })?;
+            }
+            m.verify()?;
+        }
+        Ok(())
     }
 
     /// What the plan says of blocks, after everything else: parameters come last.

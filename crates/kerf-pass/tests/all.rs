@@ -13,6 +13,7 @@ mod made;
 mod math;
 mod math_values;
 mod partition_shapes;
+mod records;
 mod reference_library;
 mod rewriting;
 mod scaled;

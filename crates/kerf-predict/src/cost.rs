@@ -186,6 +186,11 @@ pub enum CostError {
         "warps of kernel {0} diverge where one thread does the work of several; help: take `coarsen` out of the plan, or measure"
     )]
     Diverging(String),
+    /// Accesses to records that are stored otherwise are no part of the counts.
+    #[error(
+        "the plan stores records otherwise than the program that was counted; help: take `records` out of the plan, or measure"
+    )]
+    Records,
 }
 
 impl From<kerf_device::occupancy::OccupancyError> for CostError {
@@ -312,7 +317,18 @@ impl CostModel {
         original: &Module,
         work: &ProgramWork,
     ) -> Result<PredictedSubject<'c>, CostError> {
-        PredictedSubject::new(self, original, work, None)
+        PredictedSubject::new(self, original, (work, &Plan::default()), None)
+    }
+
+    /// The same of a program that was counted under a plan, which stores records otherwise and changes nothing else. All plans
+    /// that are predicted have to store them so.
+    pub fn subject_counted_as<'c>(
+        &'c self,
+        original: &Module,
+        work: &ProgramWork,
+        counted_as: &Plan,
+    ) -> Result<PredictedSubject<'c>, CostError> {
+        PredictedSubject::new(self, original, (work, counted_as), None)
     }
 
     /// [`CostModel::subject`] of one kernel alone, by its symbol.
@@ -322,7 +338,7 @@ impl CostModel {
         work: &ProgramWork,
         symbol: &str,
     ) -> Result<PredictedSubject<'c>, CostError> {
-        PredictedSubject::new(self, original, work, Some(symbol))
+        PredictedSubject::new(self, original, (work, &Plan::default()), Some(symbol))
     }
 
     /// Predicts one run of a program under a plan. `original` is its prepared module as counted.

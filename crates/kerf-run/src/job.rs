@@ -256,7 +256,8 @@ impl Job {
     pub(crate) fn checked_toolchain(&self) -> Toolchain {
         let as_written = self.plan.kernels.values().all(|k| {
             let formats = k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty();
-            formats && k.made.is_empty() && k.rewrites.is_empty() && k.partition.is_none()
+            let values = k.made.is_empty() && k.rewrites.is_empty() && k.partition.is_none();
+            formats && values && k.records.is_empty()
         });
         Toolchain {
             purpose: match as_written {

@@ -14,6 +14,7 @@ pub mod held;
 pub mod job;
 pub mod memory;
 pub mod other_launches;
+pub mod record_fit;
 pub mod run;
 pub mod shapes;
 pub mod skeleton;

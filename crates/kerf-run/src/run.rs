@@ -1,6 +1,6 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
-use crate::held::HeldBuffer;
+use crate::held::{HeldBuffer, shift_offsets};
 use kerf_clang::sha256;
 use kerf_exec::cuda::DeviceMemory;
 use kerf_exec::digest::digest_bytes;
@@ -190,7 +190,7 @@ impl<'a> WorkloadSession<'a> {
     }
 
     pub(crate) fn held(&self, buffer: usize) -> Option<HeldBuffer> {
-        self.storage.get(buffer).copied().flatten()
+        self.storage.get(buffer).cloned().flatten()
     }
 
     #[allow(clippy::result_large_err)] // made once, on the way out
@@ -350,7 +350,8 @@ impl<'a> WorkloadSession<'a> {
         for (i, b) in self.workload.buffers.iter().enumerate() {
             let bytes = b.bytes().unwrap_or(usize::MAX);
             let on_device = |n: usize| self.held(i).map_or(n, |h| h.bytes(n));
-            let (bytes, size) = (on_device(bytes), on_device(b.elem.size()));
+            let element = |n: usize| self.held(i).map_or(n, |h| h.element_bytes(n));
+            let (bytes, size) = (on_device(bytes), element(b.elem.size()));
             total = total.saturating_add(bytes);
             ids.push(match &b.symbol {
                 Some(s) => {
@@ -398,17 +399,6 @@ impl<'a> WorkloadSession<'a> {
             Some(h) => h.narrow(&bytes),
             None => bytes,
         })
-    }
-
-    /// Offsets into buffers that are held in another format.
-    fn scale(&self, args: &mut [Arg], ids: &[BufferId]) {
-        for a in args {
-            if let Arg::Buffer { id, offset } = a
-                && let Some(h) = ids.iter().position(|i| i == id).and_then(|b| self.held(b))
-            {
-                *offset = h.bytes(*offset as usize) as u64;
-            }
-        }
     }
 
     /// Why a buffer's first content could not be made, as a mistake at the buffer.
@@ -533,7 +523,9 @@ impl<'a> WorkloadSession<'a> {
                             RunError::Workload(all)
                         })?;
                     if self.declared.is_none() {
-                        self.scale(&mut args, &l.ids);
+                        let wrong = |(what, how)| one(mistake(self.workload, c.line, what, how));
+                        let held = (&self.storage[..], &self.workload.buffers[..]);
+                        shift_offsets(&mut args, &l.ids, held).map_err(wrong)?;
                     }
                     if let Some(lambda) = self.lambda.get(&k.symbol) {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
@@ -590,7 +582,7 @@ impl<'a> WorkloadSession<'a> {
         let at = l.binding[buffer];
         let bytes = exec.read(l.ids[at])?;
         Ok(match self.held(at) {
-            Some(h) => h.widen(&bytes),
+            Some(h) => h.widen(&bytes, self.workload.buffers[at].bytes().unwrap_or(0)),
             None => bytes,
         })
     }

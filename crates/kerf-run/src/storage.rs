@@ -1,25 +1,29 @@
-//! Buffers that a plan holds in narrower formats: which they are, and their bytes.
+//! Buffers that a plan holds in narrower formats, or whose records it lays out otherwise: which they are, and their bytes.
 //!
 //! A plan names a kernel's parameters; the workload says which buffer each of them is, launch by launch, and which are the
 //! contents of `__constant__` and `__device__` variables, which a plan names too.
 //! Whoever touches a buffer has to hold it in the same format. Inputs are rounded once on their way to
 //! the device; outputs come back in the type that the workload gives them.
 use crate::held::HeldBuffer;
+use crate::record_fit::{self, RecordMisfit};
 use crate::run::WorkloadSession;
 use kerf_ir::kernels::{GlobalInfo, Param, ParamKind, ScalarKind, find};
 use kerf_num::{Format, StorageFormat};
+use kerf_pass::records::Records;
 use kerf_pass::storage::variable;
-use kerf_pass::{Plan, SiteFormat};
+use kerf_pass::{KernelPlan, Plan, RecordPlan, SiteFormat};
 use kerf_workload::expand::{ArgValue, ConcreteStep, expand};
 use kerf_workload::mistakes::Mistakes;
 use kerf_workload::workload::BufferSpec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Who uses a buffer, and in which format; none for its own.
+/// Who uses a buffer, in which format (none for its own), and how records are stored where not as the program has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Use {
     who: String,
     format: Option<StorageFormat>,
+    records: Option<RecordPlan>,
 }
 
 /// Why a workload's buffers cannot be held as a plan, or a program, says.
@@ -71,6 +75,41 @@ pub enum HoldingError {
         /// The format of each; none for the buffer's own.
         formats: [Option<StorageFormat>; 2],
     },
+    /// A copy of bytes between buffers whose records would be laid out differently.
+    #[error("the workload copies `{}` to `{}`, and the plan stores the records of one of them otherwise", names[0], names[1])]
+    CopiedRecords {
+        /// Buffers, from and to.
+        names: [String; 2],
+    },
+    /// Those that touch a buffer lay its records out differently.
+    #[error(
+        "the plan stores the records of buffer `{buffer}` as {} for {} and as {} for {}; help: give the parameter the same layout in all kernels that touch the buffer",
+        stored_as(&layouts[0]),
+        users[0],
+        stored_as(&layouts[1]),
+        users[1]
+    )]
+    RecordConflict {
+        /// The buffer.
+        buffer: String,
+        /// Two that touch it.
+        users: [String; 2],
+        /// What each says; none where records stay as they are.
+        layouts: Box<[Option<RecordPlan>; 2]>,
+    },
+    /// The buffer does not consist of such records.
+    #[error("buffer `{buffer}`: {why}")]
+    Records {
+        /// The buffer.
+        buffer: String,
+        /// Why.
+        why: RecordMisfit,
+    },
+}
+
+fn stored_as(r: &Option<RecordPlan>) -> String {
+    r.as_ref()
+        .map_or_else(|| "they are".into(), |r| r.to_string())
 }
 
 fn held_in(format: Option<StorageFormat>) -> String {
@@ -128,14 +167,23 @@ fn in_variables(
 /// All kinds of use of each buffer, one of each.
 fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, HoldingError> {
     let mut all: BTreeMap<usize, Vec<Use>> = BTreeMap::new();
-    let mut add = |buffer: usize, who: String, format: Option<StorageFormat>| {
+    let mut add = |buffer: usize, new: Use| {
         let list = all.entry(buffer).or_default();
-        if !list.iter().any(|u| u.format == format) {
-            list.push(Use { who, format });
+        let alike = |u: &Use| (u.format, &u.records) == (new.format, &new.records);
+        if !list.iter().any(alike) {
+            list.push(new);
         }
     };
     for (buffer, who, format) in in_variables(session, plan) {
-        add(buffer, who, format);
+        let records = None;
+        add(
+            buffer,
+            Use {
+                who,
+                format,
+                records,
+            },
+        );
     }
     let mut copies = Vec::new();
     for step in expand(session.workload, &session.params)? {
@@ -161,20 +209,22 @@ fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Us
                 continue;
             }
             let name = k.params.get(n).map_or("", |p| p.name.as_str());
-            let format = mine.and_then(|(_, p)| {
-                let s = &p.storage;
-                s.get(name).or_else(|| s.get(&n.to_string())).copied()
-            });
+            let format = mine.and_then(|(_, p)| by_parameter(&p.storage, name, n).copied());
+            let records = mine.and_then(|(_, p)| by_parameter(&p.records, name, n).cloned());
             let own = k.params.get(n).and_then(own_format);
             // To ask for the format that a buffer has anyway is to ask for nothing.
             let format = format.filter(|f| own.map(StorageFormat::from) != Some(*f));
-            let who = || format!("kernel {} (parameter {name})", k.name);
+            let touching = |format, records| Use {
+                who: format!("kernel {} (parameter {name})", k.name),
+                format,
+                records,
+            };
             match arg {
-                ArgValue::Buffer { index, .. } => add(*index, who(), format),
+                ArgValue::Buffer { index, .. } => add(*index, touching(format, records)),
                 ArgValue::Struct(fields) => {
                     for f in fields {
                         if let ArgValue::Buffer { index, .. } = f {
-                            add(*index, who(), None);
+                            add(*index, touching(None, None));
                         }
                     }
                 }
@@ -189,8 +239,18 @@ fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Us
             let names = [from, to].map(|b| session.workload.buffers[b].name.clone());
             return Err(HoldingError::Copied { names, formats });
         }
+        let records = [from, to].map(|b| all.get(&b).and_then(|u| u.first()?.records.as_ref()));
+        if records[0] != records[1] {
+            let names = [from, to].map(|b| session.workload.buffers[b].name.clone());
+            return Err(HoldingError::CopiedRecords { names });
+        }
     }
     Ok(all)
+}
+
+/// What a plan says of a parameter, by name or number.
+fn by_parameter<'p, T>(all: &'p BTreeMap<String, T>, name: &str, number: usize) -> Option<&'p T> {
+    all.get(name).or_else(|| all.get(&number.to_string()))
 }
 
 /// Which buffers the launches give to which parameters, whatever the plan.
@@ -273,7 +333,7 @@ fn content(b: &BufferSpec, to: StorageFormat) -> Result<HeldBuffer, HoldingError
         }
     }
     match from {
-        Some(f) if f.bytes() > to.bytes() => Ok(HeldBuffer { from: f, to }),
+        Some(f) if f.bytes() > to.bytes() => Ok(HeldBuffer::in_format(f, to)),
         _ => refuse(),
     }
 }
@@ -302,20 +362,57 @@ pub fn assign(
 ) -> Result<Vec<Option<HeldBuffer>>, HoldingError> {
     let buffers = &session.workload.buffers;
     let mut out = vec![None; buffers.len()];
-    if plan.kernels.values().all(|k| k.storage.is_empty()) {
+    let as_they_are = |k: &KernelPlan| k.storage.is_empty() && k.records.is_empty();
+    if plan.kernels.values().all(as_they_are) {
         return Ok(out);
     }
     for (b, list) in uses(session, plan)? {
-        if let [a, b2, ..] = list.as_slice() {
-            return Err(HoldingError::Conflict {
-                buffer: buffers[b].name.clone(),
-                users: [a.who.clone(), b2.who.clone()],
-                formats: [a.format, b2.format],
-            });
+        if let [first, second, ..] = list.as_slice() {
+            return Err(conflict(&buffers[b].name, first, second));
         }
-        if let Some(to) = list.first().and_then(|u| u.format) {
-            out[b] = Some(content(&buffers[b], to)?);
+        if let Some(u) = list.first() {
+            out[b] = held(&buffers[b], u)?;
         }
     }
     Ok(out)
+}
+
+/// Two that want different things of a buffer.
+fn conflict(buffer: &str, first: &Use, second: &Use) -> HoldingError {
+    let buffer = buffer.to_owned();
+    let users = [first.who.clone(), second.who.clone()];
+    match first.format == second.format {
+        true => HoldingError::RecordConflict {
+            buffer,
+            users,
+            layouts: Box::new([first.records.clone(), second.records.clone()]),
+        },
+        false => HoldingError::Conflict {
+            buffer,
+            users,
+            formats: [first.format, second.format],
+        },
+    }
+}
+
+/// How a buffer is held for those that use it.
+fn held(b: &BufferSpec, u: &Use) -> Result<Option<HeldBuffer>, HoldingError> {
+    let numbers = match u.format {
+        Some(to) => content(b, to)?.numbers,
+        None => None,
+    };
+    let refuse = |why| HoldingError::Records {
+        buffer: b.name.clone(),
+        why,
+    };
+    let records = match &u.records {
+        Some(r) => {
+            record_fit::fits(b, r).map_err(refuse)?;
+            let records = Records::new(r, u.format).map_err(|e| refuse(e.into()))?;
+            Some(Arc::new(records))
+        }
+        None => None,
+    };
+    let any = numbers.is_some() || records.is_some();
+    Ok(any.then_some(HeldBuffer { numbers, records }))
 }

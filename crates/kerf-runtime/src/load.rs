@@ -241,6 +241,13 @@ fn load(s: &mut State, unit: usize) -> Result<LoadedUnit, CallFailure> {
         );
         return Err(bad("KERF_PLAN", why));
     }
+    let mut laid_out = plan.kernels.values().flat_map(|k| k.records.keys());
+    if let Some(name) = laid_out.next() {
+        let why = format!(
+            "the records of `{name}` cannot be stored otherwise: an application fills and reads its buffers itself"
+        );
+        return Err(bad("KERF_PLAN", why));
+    }
     let c = compile(s, unit, &m, &plan, &infos)?;
     Ok(LoadedUnit {
         program: c.program,

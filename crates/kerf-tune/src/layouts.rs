@@ -1,4 +1,4 @@
-//! Elements a thread and the layout of code, after the strategy: they change no bits, and what they gain depends on the formats, so that the fastest plan
+//! Elements a thread, the layouts of records and of code, after the strategy: they change no bits, and what they gain depends on the formats, so that the fastest plan
 //! decides about them, kernel by kernel. Where times are measured all of them are; elsewhere the one that machine code predicts to be the fastest is tried.
 use crate::launch::choice::LaunchVariable;
 use crate::prediction::TimePredictor;
@@ -79,7 +79,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         }
     }
 
-    /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes; then the blocks that host
+    /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes; then how records are stored, the blocks that host
     /// code asks for, and the code of each kernel. Gives how many evaluations that took.
     pub fn settle(mut self) -> Result<usize, T::Error> {
         for start in self.starts() {
@@ -88,9 +88,10 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         self.settle_elements()?;
         self.try_other_formats()?;
         let tunable = self.trials.tunable();
+        let records = tunable.records.iter().map(|c| c.group);
         let blocks = tunable.blocks.iter().map(|c| c.group);
         let code = tunable.code.iter().map(|c| c.group);
-        let others: Vec<usize> = blocks.chain(code).collect();
+        let others: Vec<usize> = records.chain(blocks).chain(code).collect();
         for g in others {
             let all = siblings(self.problem, &self.trials.fastest().0, g);
             self.try_layouts(&all)?;

@@ -51,6 +51,7 @@ pub mod prediction;
 pub mod problem;
 mod program_check;
 pub mod ranges;
+pub mod records;
 pub mod request;
 pub mod rescore;
 pub mod result;

@@ -10,6 +10,7 @@ pub use crate::group::{Group, Grouping};
 use crate::launch::choice::LaunchChoice;
 use crate::launch::space::ChoiceError;
 use crate::made::{self, MadeScope};
+use crate::records;
 use crate::scaled::{self, ScaledScope};
 use crate::setting::Setting;
 use crate::storage::{FixedStorage, Stored};
@@ -38,6 +39,8 @@ pub struct TuningScope<'w> {
     pub approx: Option<Approx>,
     /// Elements that a thread computes.
     pub layout: bool,
+    /// How the records of buffers are stored.
+    pub records: bool,
     /// Threads of the blocks of launches that are host code's.
     pub blocks: bool,
     /// How the code of kernels is laid out.
@@ -168,6 +171,7 @@ pub fn with_storage(
             scaled: None,
             approx: None,
             layout: false,
+            records: false,
             blocks: false,
             code: false,
             algebra: None,
@@ -209,6 +213,9 @@ pub fn with_launch(
     t.launch = launch(&mut t.groups)?;
     if scope.layout {
         (t.coarse, t.uncoarsened) = coarse::add(subject, &mut t.groups);
+    }
+    if scope.records {
+        (t.records, t.fixed_records) = records::add(subject, &mut t.groups);
     }
     if scope.blocks {
         (t.blocks, t.fixed_blocks) = blocks::add(subject, &mut t.groups);
@@ -383,7 +390,10 @@ fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError 
         format!("none of its functions and divisions has an approximate variant{help}")
     } else if formats.is_empty() && scope.approx.is_none() {
         let kept = t.uncoarsened.iter().chain(&t.fixed_blocks);
-        let kept: Vec<String> = kept.map(|u| format!("{}: {}", u.kernel, u.why)).collect();
+        let kept = kept.map(|u| format!("{}: {}", u.kernel, u.why));
+        let fixed = t.fixed_records.iter();
+        let fixed = fixed.map(|u| format!("records of {}: {}", u.name, u.why));
+        let kept: Vec<String> = kept.chain(fixed).collect();
         format!(
             "no kernel can be laid out differently ({})",
             kept.join("; ")

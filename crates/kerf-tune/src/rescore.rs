@@ -94,6 +94,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, Rescor
                 scaled: None,
                 approx: None,
                 layout: false,
+                records: false,
                 blocks: false,
                 code: false,
                 algebra: None,

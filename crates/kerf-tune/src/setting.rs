@@ -1,6 +1,7 @@
 //! What a variable of the search can be at one of its levels.
 use kerf_num::StorageFormat;
 use kerf_num::scaled::ScaledFormat;
+use kerf_pass::records::RecordLayout;
 use kerf_pass::{MathVariant, SiteFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -51,12 +52,24 @@ pub fn intern(text: &str) -> &'static str {
 }
 
 /// `name=value` pairs, or one of three words.
+/// Before the layout of records, in the name of a level.
+pub(crate) const RECORDS: &str = "records=";
+
+/// Records as the program has them.
+pub(crate) const OWN_RECORDS: &str = "own";
+
+fn is_of_records(text: &str) -> bool {
+    let word = text.strip_prefix(RECORDS);
+    word.is_some_and(|w| w == OWN_RECORDS || w.parse::<RecordLayout>().is_ok())
+}
+
 fn is_shape(text: &str) -> bool {
     let pair = |p: &str| {
         let parts = p.split_once('=');
         parts.is_some_and(|(n, v)| !n.is_empty() && v.parse::<i64>().is_ok())
     };
-    [AUTO, "dynamic", "fixed"].contains(&text) || !text.is_empty() && text.split(',').all(pair)
+    let word = [AUTO, "dynamic", "fixed"].contains(&text) || is_of_records(text);
+    word || !text.is_empty() && text.split(',').all(pair)
 }
 
 /// `source`, or `rewrite-` and eight hexadecimal digits.

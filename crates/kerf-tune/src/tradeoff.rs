@@ -45,6 +45,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
                 warps: Some(select),
             }),
             layout: false,
+            records: false,
             blocks: false,
             code: false,
             algebra: None,

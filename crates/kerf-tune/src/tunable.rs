@@ -8,6 +8,7 @@ use crate::group::Group;
 use crate::launch::choice::LaunchChoice;
 use crate::layout_choice::{LayoutChoice, UnchangedKernel};
 use crate::made::{self, MadeChoice};
+use crate::records::{self, RecordChoice};
 use crate::setting::{PARTS, Setting};
 use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
@@ -53,6 +54,10 @@ pub struct Tunable {
     pub coarse: Vec<LayoutChoice<kerf_pass::Coarsening>>,
     /// Kernels that cannot be coarsened, and why, where they may be.
     pub uncoarsened: Vec<UnchangedKernel>,
+    /// How records of buffers are stored, where that may change.
+    pub records: Vec<RecordChoice>,
+    /// Buffers whose records stay as they are, and why, where they may change.
+    pub fixed_records: Vec<FixedStorage>,
     /// Threads of blocks that host code asks for, by kernel, where they may be others.
     pub blocks: Vec<LayoutChoice<u32>>,
     /// Kernels that keep their blocks, and why, where they may change.
@@ -115,6 +120,7 @@ impl Tunable {
             l.plan(a, &mut plan);
         }
         coarse::plan(&self.coarse, a, &mut plan);
+        records::plan(&self.records, a, &mut plan);
         blocks::plan(&self.blocks, a, &mut plan);
         code::plan(&self.code, a, &mut plan);
         plan
@@ -137,11 +143,14 @@ impl Tunable {
         all.into_iter().flatten().chain(self.layouts()).collect()
     }
 
-    /// Groups that lay a kernel out in another way: elements of its threads, its blocks, and its code.
+    /// Groups that lay a kernel out in another way: elements of its threads, the records that it accesses, its blocks, and its
+    /// code.
     pub fn layouts(&self) -> impl Iterator<Item = usize> {
         let coarse = self.coarse.iter().map(|c| c.group);
         let blocks = self.blocks.iter().map(|c| c.group);
+        let records = self.records.iter().map(|c| c.group);
         coarse
+            .chain(records)
             .chain(blocks)
             .chain(self.code.iter().map(|c| c.group))
     }

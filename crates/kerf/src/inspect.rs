@@ -13,7 +13,8 @@ use kerf_ir::sites;
 use kerf_ir::sites::Site;
 use kerf_llvm::Module;
 use kerf_num::StorageFormat;
-use kerf_pass::{MathVariant, Plan, Select, SiteFormat, math};
+use kerf_pass::records::RecordLayout;
+use kerf_pass::{KernelPlan, MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,6 +43,9 @@ pub struct Args {
     /// two as their scale: i16*2^-12, i8*2^-5, e4m3, e5m2*2^3.
     #[arg(long, value_name = "FORMAT")]
     store_as: Option<StorageFormat>,
+    /// Store the records of every buffer that can be so, in what --emit prints: planes (one for each field) or padded.
+    #[arg(long, value_name = "LAYOUT")]
+    records_as: Option<RecordLayout>,
     /// Compute every math site that can be by this variant, in what --emit prints: approx and
     /// approx.ftz (special-function unit, f32), full and full.ftz (divisions), newton0 to newton2
     /// (f64), reciprocal (division by what does not change in the loop).
@@ -54,7 +58,7 @@ pub struct Args {
     #[arg(long, default_value = "hash", requires = "lambda")]
     select: Select,
     /// Apply this plan (JSON) to what --emit prints.
-    #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as", "math_as", "lambda"])]
+    #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as", "records_as", "math_as", "lambda"])]
     plan: Option<PathBuf>,
     /// Target architecture.
     #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
@@ -75,7 +79,7 @@ pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let tools = crate::toolchain::discover(&a.arch);
     let flags = crate::compiler_flags(a.include, a.define, a.flags);
     let changed = a.all_as.is_some() || a.store_as.is_some() || a.math_as.is_some();
-    let changed = changed || a.lambda.is_some();
+    let changed = changed || a.lambda.is_some() || a.records_as.is_some();
     let kernel = a.kernel.as_deref();
     match a.emit.or(changed.then_some(Emit::Plan)) {
         Some(e) => {
@@ -83,6 +87,7 @@ pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
                 plan: a.plan.as_deref().map(crate::run::read_plan).transpose(),
                 all_as: a.all_as,
                 store_as: a.store_as,
+                records_as: a.records_as,
                 math_as: a.math_as,
                 warps: a.lambda.map(|l| (l, a.select)),
             };
@@ -313,7 +318,7 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
-    /// A plan for `kerf run --plan`: the identity, or what --all-as, --math-as and --store-as say.
+    /// A plan for `kerf run --plan`: the identity, or what --all-as, --math-as, --store-as and --records-as say.
     Plan,
 }
 
@@ -325,6 +330,8 @@ pub struct Wish {
     pub all_as: Option<SiteFormat>,
     /// A format for all buffers and arrays.
     pub store_as: Option<StorageFormat>,
+    /// A layout for all buffers of records.
+    pub records_as: Option<RecordLayout>,
     /// A variant for all math sites.
     pub math_as: Option<MathVariant>,
     /// The fraction of warps for which all this is done, and by what they are chosen.
@@ -383,6 +390,9 @@ fn emit(
         if let Some(f) = wish.store_as {
             plan.hold_all(&m, f);
         }
+        if let Some(l) = wish.records_as {
+            plan.lay_out_records(&m, l);
+        }
         if let Some(v) = wish.math_as {
             plan.compute_all(&m, v);
         }
@@ -401,6 +411,15 @@ fn emit(
     {
         note(&format!(
             "{option} {f} changes nothing: no site{} can have that format, or all have it already",
+            only.map_or_else(String::new, |k| format!(" of {}", k.name))
+        ));
+    }
+    let records = |k: &KernelPlan| !k.records.is_empty();
+    if let Some(l) = wish.records_as
+        && !plan.kernels.values().any(records)
+    {
+        note(&format!(
+            "--records-as {l} changes nothing: no parameter{} is a buffer of records that can be stored so",
             only.map_or_else(String::new, |k| format!(" of {}", k.name))
         ));
     }

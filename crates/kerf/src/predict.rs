@@ -224,7 +224,9 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         );
     }
     let tools = toolchain::discover("sm_90");
+    let records = plan.of_records();
     let job = Job {
+        plan: records.clone(),
         overrides: a.sizes.clone(),
         count: Some(Detail::Blocks),
         count_only: true,
@@ -244,7 +246,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         record(prefix, &program, &work)?;
     }
     let shown = crate::progress::Work::begin("predicting");
-    let subject = model.subject(&m, &work)?;
+    let subject = model.subject_counted_as(&m, &work, &records)?;
     let coded = match a.no_assembler {
         true => Ok(None),
         false => from_code(&subject, &plan, &profile.arch, &tools),

@@ -20,6 +20,7 @@ mod mpi;
 mod patch;
 mod ptx;
 mod quantize;
+mod records;
 mod reference;
 mod search;
 mod shell;

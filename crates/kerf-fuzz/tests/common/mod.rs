@@ -25,6 +25,7 @@ pub fn outputs(random: RandomModule, seed: u64, module: Module) -> Vec<Outputs> 
         module,
         lambda: Vec::new(),
         coarsen: Vec::new(),
+        records: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     (0..p.random.kernels.len())

@@ -5,6 +5,7 @@ use crate::code_shape::CodeShapeObstacle;
 use crate::format_refusal::FormatRefusal;
 use crate::math::{MathRefusal, MathVariant};
 use crate::partition::PartitionRefusal;
+use crate::records::RecordRefusal;
 use crate::site_format::SiteFormat;
 use crate::storage::StorageRefusal;
 use kerf_llvm::LlvmError;
@@ -64,6 +65,21 @@ pub enum PlanError {
         /// What stands against it.
         why: CodeShapeObstacle,
     },
+    /// Records of a buffer cannot be stored so.
+    #[error(
+        "the records of `{buffer}` of kernel {kernel} cannot be stored as the plan says: {why}"
+    )]
+    Records {
+        /// Kernel.
+        kernel: String,
+        /// As the plan names the buffer.
+        buffer: String,
+        /// What stands against it.
+        why: RecordRefusal,
+    },
+    /// Two entries of the plan say how records of a kernel are stored.
+    #[error("the plan names kernel {0} twice, with records; help: put them into one entry")]
+    RecordsTwice(String),
     /// It does not parse.
     #[error("not a plan: {0}")]
     Malformed(#[from] serde_json::Error),

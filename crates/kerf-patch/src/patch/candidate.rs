@@ -330,6 +330,12 @@ fn not_in_source(plan: &Plan, bound_registers: &BTreeSet<String>) -> Vec<String>
                 "{name} runs in two versions in the plan; source has the first for all warps"
             ));
         }
+        for (buffer, r) in &k.records {
+            notes.push(format!(
+                "the records of `{buffer}` of {name} are stored as {} in the plan, and as they are in source",
+                r.layout
+            ));
+        }
         if let Some(c) = &k.coarsen {
             notes.push(format!(
                 "{name}: a thread computes {c} in the plan, and one element in source"

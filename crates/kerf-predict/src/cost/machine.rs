@@ -76,6 +76,9 @@ impl PredictedSubject<'_> {
         with: Option<&Compiler>,
         constants: &[FittedConstants],
     ) -> Result<Vec<Prediction>, CostError> {
+        if plan.of_records() != self.records {
+            return Err(CostError::Records);
+        }
         let m = self.module.duplicate();
         without_layout(plan).apply(&m)?;
         let kernels = self.census(&m);

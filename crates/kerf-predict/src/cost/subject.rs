@@ -25,6 +25,8 @@ pub struct PredictedSubject<'c> {
     copied_bytes: u64,
     /// Working set of the whole program over that of the predicted launches.
     working_set_ratio: f64,
+    /// How records were stored in what was counted.
+    pub(super) records: Plan,
 }
 
 /// Launches of a program under a plan.
@@ -63,11 +65,12 @@ fn complete_lanes(launches: &mut [LaunchCounts]) {
 }
 
 impl<'c> PredictedSubject<'c> {
-    /// Prepares a program, or one of its kernels by symbol.
+    /// Prepares a program, or one of its kernels by symbol. `counted_as` is the plan under which it was counted: of layouts of
+    /// records alone, which add no blocks.
     pub(super) fn new(
         model: &'c CostModel,
         original: &Module,
-        work: &ProgramWork,
+        (work, counted_as): (&ProgramWork, &Plan),
         only: Option<&str>,
     ) -> Result<PredictedSubject<'c>, CostError> {
         let module = original.duplicate();
@@ -84,7 +87,9 @@ impl<'c> PredictedSubject<'c> {
         let mut counted = work.launches.clone();
         complete_lanes(&mut counted);
         let register_limit = model.machine.registers_per_thread;
-        let unplanned = census::kernels_of(&module, &rates, register_limit, &patterns);
+        let laid_out = module.duplicate();
+        counted_as.apply(&laid_out)?;
+        let unplanned = census::kernels_of(&laid_out, &rates, register_limit, &patterns);
         for l in &counted {
             // Counts of another program would be read at the wrong blocks.
             let fits = unplanned
@@ -121,6 +126,7 @@ impl<'c> PredictedSubject<'c> {
             copies: work.copies,
             copied_bytes: work.copied_bytes,
             working_set_ratio,
+            records: counted_as.of_records(),
         })
     }
 }

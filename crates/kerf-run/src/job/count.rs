@@ -245,9 +245,11 @@ const LEVEL: u32 = 1;
 /// Inputs of more bytes are made by the device: its generators are compiled sooner than the host makes these.
 const MANY_BYTES: usize = 64 << 20;
 
-/// First contents of a session's buffers, made on the GPU where they are large.
+/// First contents of a session's buffers, made on the GPU where they are large and in their own formats.
 fn large_contents(job: &Job, session: &WorkloadSession) -> Result<Option<FirstContents>, JobError> {
-    if memory::arena_bytes(session.workload) < MANY_BYTES {
+    // Those of buffers that are held otherwise are made by the host.
+    let own = session.storage.iter().all(Option::is_none);
+    if !own || memory::arena_bytes(session.workload) < MANY_BYTES {
         return Ok(None);
     }
     let code = DeviceGenerator::code(job.ordinal)?;

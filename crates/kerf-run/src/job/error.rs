@@ -120,6 +120,9 @@ impl From<PlanError> for JobError {
             PlanError::Rewriting { .. }
             | PlanError::RewrittenVariant { .. }
             | PlanError::RewrittenTwice(_) => "; help: take `rewrites` out of the plan (--plan)",
+            PlanError::Records { .. } | PlanError::RecordsTwice(_) => {
+                "; help: take the buffer out of the plan's `records` (--plan); kerf inspect FILE --emit plan --records-as planes names those that can be stored so"
+            }
             PlanError::Code { .. } => "; help: take `code` out of the plan (--plan)",
             PlanError::Coarsen { .. } => "; help: take `coarsen` out of the plan (--plan)",
             PlanError::Partition { .. } => "; help: take the partition out of the plan (--plan)",

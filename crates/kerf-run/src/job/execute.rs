@@ -519,6 +519,10 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     if let (Some(detail), true) = (job.count, job.count_only) {
+        // Of a plan, counts have where records are stored and nothing else.
+        let records = job.plan.of_records();
+        records.apply(&m)?;
+        session.storage = storage::assign(&session, &records)?;
         let code = (&m, &programs.run().unlifted[..]);
         let tools = kept_before.for_counting(job, &session)?;
         let counts = counted(job, &session, code, detail, tools)?;

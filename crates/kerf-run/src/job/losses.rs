@@ -117,14 +117,14 @@ fn uncoarsened<'a>(session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
 fn of_contents(session: &WorkloadSession) -> Result<Vec<StorageLosses>, JobError> {
     let mut all = Vec::new();
     for (i, b) in session.workload.buffers.iter().enumerate() {
-        let Some(h) = session.held(i).filter(|h| h.to.scaled().is_some()) else {
+        let Some((h, format)) = session.held(i).and_then(|h| h.scaled().map(|f| (h, f))) else {
             continue;
         };
         let [saturated, not_held] = h.losses(&session.made(b)?);
         all.push(StorageLosses {
             kernel: None,
             name: b.name.clone(),
-            format: h.to,
+            format: format.into(),
             saturated,
             not_held,
         });

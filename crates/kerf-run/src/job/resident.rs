@@ -11,6 +11,7 @@ use super::shadowed::{
 };
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::device_inputs::DeviceGenerator;
+use crate::held::HeldBuffer;
 use crate::run::{DeviceContents, FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
@@ -18,8 +19,8 @@ use kerf_exec::cuda::{CudaExecutor, DeviceMemory, read_device};
 use kerf_exec::shadow_space::{BufferScalars, ENTRY, ShadowExecutor, pairs};
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::program::Program;
+use kerf_num::Format;
 use kerf_num::metrics::{ErrorReport, Integers, Scatter, ScatterBuilder};
-use kerf_num::{Format, StorageFormat};
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::workload::BufferSpec;
 
@@ -315,7 +316,7 @@ struct OutputOnDevice<'a> {
     buffer: usize,
     spec: &'a BufferSpec,
     address: u64,
-    /// The numbers of codes, which the host decoded; that is where the address is of then.
+    /// The numbers of codes or of records that are laid out otherwise, which the host made; the address is theirs then.
     _decoded: Option<DeviceMemory>,
     /// Bytes of an element, and the format that its numbers are held in where that is not the workload's.
     element_bytes: usize,
@@ -340,17 +341,15 @@ impl<'a> OutputOnDevice<'a> {
         let address = run.exec.device_address(loaded.ids[at]);
         let mut address = address.ok_or(ExecError::NoBuffer(at))?;
         let mut decoded = None;
-        let held = match held.map(|h| (h, h.to)) {
-            Some((h, StorageFormat::Scaled(_))) => {
-                let codes = read_device(address, h.bytes(spec.bytes().unwrap_or(0)))?;
-                let memory = DeviceMemory::with_bytes(&h.widen(&codes), &spec.name)?;
-                address = memory.address();
-                decoded = Some(memory);
-                None
-            }
-            Some((h, StorageFormat::Float(to))) => Some((h.from, to)),
-            None => None,
-        };
+        let formats = held.as_ref().and_then(HeldBuffer::device_formats);
+        if let Some(h) = held.filter(|_| formats.is_none()) {
+            let own = spec.bytes().unwrap_or(0);
+            let stored = read_device(address, h.bytes(own))?;
+            let memory = DeviceMemory::with_bytes(&h.widen(&stored, own), &spec.name)?;
+            address = memory.address();
+            decoded = Some(memory);
+        }
+        let held = formats;
         let size = spec.elem.size();
         let scaled = |(from, to): (Format, Format)| size / from.bytes() * to.bytes();
         Ok(OutputOnDevice {

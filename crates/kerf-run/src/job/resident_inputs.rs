@@ -5,7 +5,6 @@ use crate::run::{DeviceContents, WorkloadSession, digest_inputs};
 use kerf_exec::compare::DeviceComparer;
 use kerf_exec::cuda::{Code, CudaExecutor, DeviceMemory, read_device};
 use kerf_exec::{ExecError, Executor};
-use kerf_num::StorageFormat;
 use kerf_workload::workload::BufferSpec;
 use std::sync::Arc;
 
@@ -134,8 +133,8 @@ impl ResidentInputs {
             };
             let b = &session.workload.buffers[i];
             let bytes = b.bytes().unwrap_or(0);
-            let StorageFormat::Float(to_format) = h.to else {
-                // Codes are made by the host: device code converts between floating-point formats.
+            let Some((from_format, to_format)) = h.device_formats() else {
+                // Codes and layouts are made by the host: device code converts between floating-point formats.
                 let wide = read_device(memory.address(), bytes)?;
                 out.push(Arc::new(DeviceMemory::with_bytes(
                     &h.narrow(&wide),
@@ -147,7 +146,8 @@ impl ResidentInputs {
             let exec = comparer.executor();
             let from = exec.adopt(&b.name, memory.address(), memory.bytes());
             let to = exec.adopt(&b.name, narrow.address(), narrow.bytes());
-            comparer.convert((from, h.from), (to, to_format), bytes / h.from.bytes())?;
+            let numbers = bytes / from_format.bytes();
+            comparer.convert((from, from_format), (to, to_format), numbers)?;
             out.push(Arc::new(narrow));
         }
         Ok(Arc::new(out))

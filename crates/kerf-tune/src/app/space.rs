@@ -221,6 +221,8 @@ fn tunable(
             scaled: None,
             approx: request.approx,
             layout: request.layout,
+            // Host code fills and reads its buffers itself.
+            records: false,
             blocks: request.searches_blocks(),
             code: request.code,
             algebra: request.algebra.then_some(&request.profile),

@@ -102,6 +102,7 @@ fn narrower(subject: &Subject) -> Vec<Change> {
         scaled: None,
         approx: None,
         layout: false,
+        records: false,
         blocks: false,
         code: false,
         algebra: None,

@@ -12,6 +12,7 @@ use crate::models::{self, Predictions};
 use crate::prediction::{CostKind, TimePredictor};
 use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::program_check::ProgramCheck;
+use crate::records;
 use crate::request::TuneRequest;
 use crate::result;
 use crate::scaled::ScaledScope;
@@ -137,6 +138,7 @@ fn choices(
         }),
         approx: request.approx,
         layout: request.layout,
+        records: request.layout && request.job.device == Device::Cuda,
         blocks: false,
         code: request.code,
         algebra: request.algebra.then_some(&request.profile),
@@ -196,6 +198,15 @@ impl SearchSpace {
                 .iter()
                 .map(|u| format!("threads of {} keep one element each: {}", u.kernel, u.why)),
         );
+        let records = tunable.fixed_records.iter();
+        shape_notes
+            .extend(records.map(|f| format!("records of {} stay as they are: {}", f.name, f.why)));
+        if request.layout && request.job.device == Device::Cpu {
+            let unmeasured = records::names(&subject);
+            shape_notes.extend(unmeasured.into_iter().map(|name| {
+                format!("records of {name} stay as they are: counts are of the program's own layout, so times of others have to be measured (--device cuda)")
+            }));
+        }
         let space = SearchSpace {
             subject,
             tunable,

@@ -101,7 +101,7 @@ pub struct Args {
     pub(super) metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
     /// special-function unit), launch (block shapes and parameters of [launch_space]), layout (how many elements a
-    /// thread computes; needs a GPU or an assembler), code (registers of a thread and copies of loops; needs the same), algebra (expressions written differently: reciprocals, roots, powers,
+    /// thread computes; needs a GPU or an assembler; with a GPU how records of buffers are stored, too), code (registers of a thread and copies of loops; needs the same), algebra (expressions written differently: reciprocals, roots, powers,
     /// multiply-adds), or several as one search. By default all but algebra, as far as the
     /// strategy can; of an application launch is the threads of its blocks, where times are measured.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
