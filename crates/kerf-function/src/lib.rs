@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bessel;
+pub mod constant_power;
 pub mod core_bound;
 pub mod core_fit;
 pub mod emit;
@@ -18,12 +20,16 @@ mod linear;
 mod polynomial_code;
 pub mod reduction;
 mod remez;
+mod request;
 mod running_error;
 pub mod specification;
 pub mod target;
+mod two_arguments;
 pub mod working_format;
 
 pub use kerf_num::made as code;
 
 pub use implement::{FunctionImplementation, implement};
+pub use request::{MadeRequest, MadeTarget, make};
 pub use specification::{ErrorMeasure, FunctionError, FunctionSpecification};
+pub use two_arguments::TwoArgumentFunction;

@@ -22,8 +22,10 @@ pub enum MadeCallError {
     /// Its values are vectors.
     #[error("a site on vectors has no made function")]
     Vector,
-    /// It calls no function of one number.
-    #[error("only calls of libdevice's functions of one number can be by made functions")]
+    /// It calls no function that can be made.
+    #[error(
+        "only calls of libdevice's functions of one number, and of pow, hypot, rhypot, atan2 and sincos, can be by made functions"
+    )]
     NoCall,
     /// It calls another function.
     #[error("it is {call}, and the function was made for {made}")]
