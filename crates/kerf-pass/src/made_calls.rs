@@ -35,6 +35,9 @@ pub enum MadeCallError {
         /// What the function was made for.
         made: String,
     },
+    /// The function has other arguments or results than the call.
+    #[error("the code for {0} has not the arguments and results of the call")]
+    OtherForm(String),
     /// Its values are pairs.
     #[error("double words ({0}) have no made functions")]
     Pair(SiteFormat),

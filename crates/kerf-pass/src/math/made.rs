@@ -79,11 +79,14 @@ pub fn check(i: Value, made: &MadeFunction, format: SiteFormat) -> Result<(), Ma
         return Err(MadeCallError::Vector);
     }
     let call = library_call(i).ok_or(MadeCallError::NoCall)?;
-    if call.name != made.function || call.form != made.form() {
+    if call.name != made.function {
         return Err(MadeCallError::OtherFunction {
             call: call.name,
             made: made.function.clone(),
         });
+    }
+    if call.form != made.form() {
+        return Err(MadeCallError::OtherForm(call.name));
     }
     if format.is_pair() {
         return Err(MadeCallError::Pair(format));

@@ -113,7 +113,7 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
 
     /// `sincos(x, &s, &c)` in the format that it writes.
     fn sines(&mut self, call: MathCall<'a>, angle: &'a AstNode, entity: Entity) -> Ty {
-        let MathCall { node, callee, .. } = call;
+        let node = call.node;
         let marks = self.marks_of_call(node).iter();
         let made: BTreeSet<Option<MadeHelper>> = marks.clone().map(|m| m.made).collect();
         let wide: Vec<&SourceMark> = marks.filter(|m| m.from == Format::F64).collect();
