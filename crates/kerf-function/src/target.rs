@@ -1,6 +1,6 @@
 //! The functions that can be made, with values by MPFR and enclosures of their Taylor coefficients.
-use crate::bessel;
 use crate::constant_power::FixedExponent;
+use crate::{bessel, gamma, normal_quantile};
 use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
@@ -22,6 +22,12 @@ pub enum TargetFunction {
     BesselY0,
     /// The Bessel function of the second kind of order 1.
     BesselY1,
+    /// The gamma function, of positive numbers.
+    Gamma,
+    /// The logarithm of the gamma function, of positive numbers.
+    LogGamma,
+    /// The inverse of the distribution function of the standard normal distribution.
+    NormalQuantile,
     /// pow with a fixed second argument; it has no name of its own.
     ConstantPower(FixedExponent),
 }
@@ -30,7 +36,7 @@ use ElementaryFunction::*;
 use TargetFunction::*;
 
 /// Functions by their name in CUDA's math library.
-pub const TARGETS: [(&str, TargetFunction); 34] = [
+pub const TARGETS: [(&str, TargetFunction); 37] = [
     ("exp", Elementary(Exp)),
     ("exp2", Elementary(Exp2)),
     ("exp10", Elementary(Exp10)),
@@ -65,6 +71,9 @@ pub const TARGETS: [(&str, TargetFunction); 34] = [
     ("j1", BesselJ1),
     ("y0", BesselY0),
     ("y1", BesselY1),
+    ("tgamma", Gamma),
+    ("lgamma", LogGamma),
+    ("normcdfinv", NormalQuantile),
 ];
 
 impl Serialize for TargetFunction {
@@ -92,7 +101,8 @@ impl TargetFunction {
     pub fn is_defined_at(self, x: f64) -> bool {
         match self {
             Elementary(f) => f.has(x),
-            BesselY0 | BesselY1 => x > 0.0,
+            BesselY0 | BesselY1 | Gamma | LogGamma => x > 0.0,
+            NormalQuantile => x > 0.0 && x < 1.0,
             ConstantPower(c) => x > 0.0 || c.is_of_all_numbers(),
             _ => true,
         }
@@ -101,7 +111,8 @@ impl TargetFunction {
     pub fn domain(self) -> &'static str {
         match self {
             Elementary(f) => f.domain(),
-            BesselY0 | BesselY1 | ConstantPower(_) => "x > 0",
+            BesselY0 | BesselY1 | Gamma | LogGamma | ConstantPower(_) => "x > 0",
+            NormalQuantile => "0 < x < 1",
             _ => "all numbers",
         }
     }
@@ -113,6 +124,7 @@ impl TargetFunction {
             BesselJ0 => Some(false),
             BesselJ1 => Some(true),
             NormalDistribution | BesselY0 | BesselY1 | ConstantPower(_) => None,
+            Gamma | LogGamma | NormalQuantile => None,
         }
     }
     /// Whether f(x) / x has a limit other than 0 at 0.
@@ -158,6 +170,9 @@ impl TargetFunction {
             BesselY0 => Float::with_val(precision.max(x.prec()), x).y0(),
             BesselY1 => Float::with_val(precision.max(x.prec()), x).y1(),
             ConstantPower(c) => c.power(x, precision),
+            Gamma => Float::with_val(precision.max(x.prec()), x).gamma(),
+            LogGamma => Float::with_val(precision.max(x.prec()), x).ln_gamma(),
+            NormalQuantile => normal_quantile::value(x, precision),
         }
     }
     /// Enclosures of f, f'/1!, ..., f^(n)/n! over an interval that does not straddle zero; none where that fails. `n`
@@ -180,6 +195,9 @@ impl TargetFunction {
             BesselJ1 => bessel::first_kind(x, n.min(LARGEST_ORDER), 1),
             BesselY0 => bessel::second_kind(x, n.min(LARGEST_ORDER), 0)?,
             BesselY1 => bessel::second_kind(x, n.min(LARGEST_ORDER), 1)?,
+            Gamma => gamma::gamma(x, n.min(LARGEST_ORDER))?,
+            LogGamma => gamma::logarithm(x, n.min(LARGEST_ORDER))?,
+            NormalQuantile => normal_quantile::taylor(x, n.min(LARGEST_ORDER))?,
             ConstantPower(c) => c.taylor(x, n.min(LARGEST_ORDER))?,
         };
         all.iter().all(MpfrInterval::is_sound).then_some(all)
@@ -205,7 +223,7 @@ mod tests {
     #[test]
     fn taylor_coefficients_have_the_functions_values() {
         for (name, f) in TARGETS {
-            let at = if matches!(name, "asin" | "acos" | "atanh") {
+            let at = if matches!(name, "asin" | "acos" | "atanh" | "normcdfinv") {
                 0.25
             } else {
                 1.25

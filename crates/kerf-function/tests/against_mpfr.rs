@@ -164,6 +164,11 @@ fn other_functions() {
     check(absolute(specification("y0", 0.5, 12.0, 1e-9)));
     check(absolute(specification("y1", 0.5, 12.0, 1e-9)));
     check(specification("y0", 0.125, 0.75, 1e-12));
+    check(specification("tgamma", 0.5, 8.0, 1e-9));
+    check(absolute(specification("lgamma", 0.5, 20.0, 1e-9)));
+    check(specification("lgamma", 3.0, 9.0, 1e-13));
+    check(absolute(specification("normcdfinv", 0.0625, 0.9375, 1e-9)));
+    check(specification("normcdfinv", 0.001, 0.0625, 1e-6));
     check(single(specification("cbrt", 0.001, 1000.0, 1e-6)));
     check(single(specification("tanh", -3.0, 3.0, 1e-5)));
 }

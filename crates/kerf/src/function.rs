@@ -15,8 +15,8 @@ use std::ffi::OsString;
 #[derive(clap::Args)]
 pub struct Args {
     /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
-    /// atanh, sinpi, cospi, tanpi, sqrt, rsqrt, cbrt, rcbrt, erf, erfc, normcdf, j0, j1, y0, y1; sincos; and with two arguments pow, hypot,
-    /// rhypot, atan2.
+    /// atanh, sinpi, cospi, tanpi, sqrt, rsqrt, cbrt, rcbrt, erf, erfc, normcdf, normcdfinv, j0, j1, y0, y1, tgamma, lgamma; sincos; and
+    /// with two arguments pow, hypot, rhypot, atan2.
     function: String,
     /// The smallest argument, such as -7 or 0x1.8p-3; of two, the smallest first one.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
