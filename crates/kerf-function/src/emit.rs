@@ -180,7 +180,8 @@ struct Naming {
     assigns: Vec<bool>,
 }
 
-fn naming(code: &StraightLineCode) -> Naming {
+fn naming(made: &MadeFunction) -> Naming {
+    let code = &made.code;
     let mut last_use = vec![0; code.steps.len()];
     let results = [Some(code.result), code.second_result];
     for (i, step) in code.steps.iter().enumerate() {
@@ -191,9 +192,12 @@ fn naming(code: &StraightLineCode) -> Naming {
         last_use[r] = code.steps.len();
     }
     let mut counts = BTreeMap::new();
-    if code.steps.contains(&CodeStep::SecondArgument) {
-        counts.insert("y", 1);
-    }
+    let parameters: &[&str] = match made.form() {
+        CallForm::OneArgument => &[],
+        CallForm::TwoArguments => &["y"],
+        CallForm::TwoResults => &["sine", "cosine"],
+    };
+    counts.extend(parameters.iter().map(|p| (*p, 1)));
     let mut naming = Naming {
         names: Vec::new(),
         assigns: Vec::new(),
@@ -355,11 +359,12 @@ fn signature(made: &MadeFunction, d: &Dialect) -> Signature {
             "x, sine, cosine",
         ),
     };
-    // C has no function with two results, and only C++ no pointers that may be the same.
+    // C has neither sincos nor rhypot.
+    let f = d.suffix();
     let library = match (made.form(), d.language) {
-        (CallForm::TwoResults, C) => {
-            let f = d.suffix();
-            format!("*sine = sin{f}(x), *cosine = cos{f}(x)")
+        (CallForm::TwoResults, C) => format!("*sine = sin{f}(x), *cosine = cos{f}(x)"),
+        (CallForm::TwoArguments, C) if made.function == "rhypot" => {
+            format!("1 / hypot{f}(x, y)")
         }
         _ => format!("{library}({arguments})"),
     };
@@ -377,7 +382,7 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
         language,
         format: code.format,
     };
-    let naming = naming(code);
+    let naming = naming(made);
     let value_name = |i: StepIndex| match code.steps[i] {
         CodeStep::Constant(c) => d.number(c),
         _ => naming.names[i].clone(),

@@ -118,8 +118,12 @@ fn the_cpu_executor_has_the_bits_of_the_evaluation() {
         ));
         let t = made.format().name();
         for (name, range) in [("x", case.x), ("y", case.y)] {
+            let init = match range[0] == range[1] {
+                true => format!("expr = \"{:?}\"", range[0]),
+                false => format!("uniform = {range:?}"),
+            };
             workload.push_str(&format!(
-                "[[buffer]]\nname = \"{name}{k}\"\ntype = \"{t}\"\nlen = {COUNT}\ninit = {{ uniform = {range:?} }}\n"
+                "[[buffer]]\nname = \"{name}{k}\"\ntype = \"{t}\"\nlen = {COUNT}\ninit = {{ {init} }}\n"
             ));
         }
         for name in ["z", "copy"] {
@@ -235,4 +239,22 @@ fn what_cannot_be_made_is_refused_with_a_remedy() {
         assert_eq!(said.code, Some(2), "{words}: {}", said.out);
         assert!(said.err.contains(says), "{words}: {}", said.err);
     }
+}
+
+/// libdevice's pow calls a subroutine for every argument, which is part of its time.
+#[test]
+fn a_prediction_counts_the_whole_of_a_power() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/functions");
+    let seconds = |name: &str| {
+        let path = folder.join(name);
+        let path = path.to_str().expect("a path");
+        let said = kerf(&["predict", path, "--profile", "h200", "--format", "json"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let v: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        v["launches"][0]["device_seconds"]
+            .as_f64()
+            .expect("seconds")
+    };
+    let (power, exponential) = (seconds("powc_f64.toml"), seconds("exp_f64.toml"));
+    assert!(power > 2.5 * exponential, "{power:e} and {exponential:e}");
 }
