@@ -1,8 +1,10 @@
 //! An implementation as source text that people read: CUDA C++ or C.
 use kerf_hardround::format::hex;
 use kerf_num::made::{
-    ArgumentGuard, CodeStep, ErrorMeasure, MadeFunction, StepIndex, StraightLineCode, WorkingFormat,
+    ArgumentGuard, CallForm, CodeStep, ErrorMeasure, MadeFunction, StepIndex, StraightLineCode,
+    WorkingFormat,
 };
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The language of emitted text.
@@ -77,6 +79,14 @@ impl Dialect {
         }
     }
 
+    fn square_root(&self, x: &str) -> String {
+        match (self.language, self.format) {
+            (Cuda, WorkingFormat::F64) => format!("__dsqrt_rn({x})"),
+            (Cuda, WorkingFormat::F32) => format!("__fsqrt_rn({x})"),
+            (C, _) => format!("sqrt{}({x})", self.suffix()),
+        }
+    }
+
     fn expression(
         &self,
         code: &StraightLineCode,
@@ -88,12 +98,15 @@ impl Dialect {
         let fraction = self.format.fraction_bits();
         match *step {
             Argument => "x".to_owned(),
+            SecondArgument => "y".to_owned(),
             Constant(c) => self.number(c),
             Add(x, y) => self.operation("add", "+", &name(x), &name(y)),
             Sub(x, y) => self.operation("sub", "-", &name(x), &name(y)),
             Mul(x, y) => self.operation("mul", "*", &name(x), &name(y)),
             Fma(x, y, z) => format!("fma{f}({}, {}, {})", name(x), name(y), name(z)),
             NegatedFma(x, y, z) => format!("fma{f}(-{}, {}, {})", name(x), name(y), name(z)),
+            Quotient(x, y) => self.operation("div", "/", &name(x), &name(y)),
+            SquareRoot(x) => self.square_root(&name(x)),
             Magnitude(x) => format!("fabs{f}({})", name(x)),
             CopySign(x, y) => format!("copysign{f}({}, {})", name(x), name(y)),
             PowerOfTwo(k) => {
@@ -136,6 +149,10 @@ impl Dialect {
                     name(value)
                 )
             }
+            SelectLess { x, y, less, other } => {
+                let [x, y, less, other] = [x, y, less, other].map(name);
+                format!("{x} < {y} ? {less} : {other}")
+            }
             TableEntry {
                 table,
                 shifted,
@@ -163,20 +180,31 @@ struct Naming {
     assigns: Vec<bool>,
 }
 
-fn naming(code: &StraightLineCode) -> Naming {
+fn naming(made: &MadeFunction) -> Naming {
+    let code = &made.code;
     let mut last_use = vec![0; code.steps.len()];
+    let results = [Some(code.result), code.second_result];
     for (i, step) in code.steps.iter().enumerate() {
         step.operands().into_iter().for_each(|o| last_use[o] = i);
     }
-    let mut counts = std::collections::BTreeMap::new();
+    // A result is used at the end.
+    for r in results.into_iter().flatten() {
+        last_use[r] = code.steps.len();
+    }
+    let mut counts = BTreeMap::new();
+    let parameters: &[&str] = match made.form() {
+        CallForm::OneArgument => &[],
+        CallForm::TwoArguments => &["y"],
+        CallForm::TwoResults => &["sine", "cosine"],
+    };
+    counts.extend(parameters.iter().map(|p| (*p, 1)));
     let mut naming = Naming {
         names: Vec::new(),
         assigns: Vec::new(),
     };
     for (i, step) in code.steps.iter().enumerate() {
         let own = code.names[i];
-        let is_constant =
-            |o: StepIndex| matches!(code.steps[o], CodeStep::Constant(_) | CodeStep::Argument);
+        let is_constant = |o: StepIndex| !code.is_operation(o);
         let taken = step
             .operands()
             .into_iter()
@@ -198,26 +226,42 @@ fn naming(code: &StraightLineCode) -> Naming {
     naming
 }
 
+/// The condition that an argument is between two numbers.
+fn between(d: &Dialect, x: &str, [from, to]: [f64; 2]) -> String {
+    format!("{x} >= {} && {x} <= {}", d.number(from), d.number(to))
+}
+
 fn guard(made: &MadeFunction, d: &Dialect) -> String {
-    let f = d.suffix();
+    let magnitude = |x: &str| format!("fabs{}({x})", d.suffix());
     match made.guard {
-        ArgumentGuard::Between { from, to } => {
-            format!("x >= {} && x <= {}", d.number(from), d.number(to))
+        ArgumentGuard::Between { from, to } => between(d, "x", [from, to]),
+        ArgumentGuard::Magnitude { from: 0.0, to } => {
+            format!("{} <= {}", magnitude("x"), d.number(to))
         }
-        ArgumentGuard::Magnitude { from: 0.0, to } => format!("fabs{f}(x) <= {}", d.number(to)),
-        ArgumentGuard::Magnitude { from, to } => {
-            format!(
-                "fabs{f}(x) >= {} && fabs{f}(x) <= {}",
-                d.number(from),
-                d.number(to)
-            )
+        ArgumentGuard::Magnitude { from, to } => between(d, &magnitude("x"), [from, to]),
+        ArgumentGuard::Rectangle { x, y, larger_from } => {
+            let mut text = format!("{} && {}", between(d, "x", x), between(d, "y", y));
+            if larger_from > 0.0 {
+                let least = d.number(larger_from);
+                let (x, y) = (magnitude("x"), magnitude("y"));
+                let _ = write!(text, " && ({x} >= {least} || {y} >= {least})");
+            }
+            text
         }
     }
 }
 
 fn comment(made: &MadeFunction) -> String {
+    let called = match made.form() {
+        CallForm::OneArgument => "(x)",
+        CallForm::TwoArguments => "(x, y)",
+        CallForm::TwoResults => "(x, &sine, &cosine)",
+    };
+    let second = made.second.map_or(String::new(), |[from, to]| {
+        format!(", y from {from:e} to {to:e}")
+    });
     let mut text = format!(
-        "// {}(x) for x from {:e} to {:e} in {}. {} error: {:e} was asked for, at most {:.3e} is proven",
+        "// {}{called} for x from {:e} to {:e}{second} in {}. {} error: {:e} was asked for, at most {:.3e} is proven",
         made.function,
         made.from,
         made.to,
@@ -227,19 +271,23 @@ fn comment(made: &MadeFunction) -> String {
         made.bound
     );
     if made.measure == ErrorMeasure::Relative {
+        let tiny = match made.form() {
+            CallForm::TwoArguments => "the smallest subnormal number",
+            _ => "half of the smallest subnormal number",
+        };
         let _ = write!(
             text,
-            "\n// where the value is a normal number; below, half of the smallest subnormal number is added"
+            "\n// where the value is a normal number; below, {tiny} is added"
         );
     }
     let _ = write!(text, ".\n// Reduction: {}. ", made.reduction);
     let slots = made.code.slots();
-    let _ = match made.pieces {
-        1 => writeln!(text, "Degree {}. {slots} operations.", made.degree),
-        n => writeln!(
+    let _ = match (made.degree, made.pieces) {
+        (0, 1) => writeln!(text, "{slots} operations."),
+        (degree, 1) => writeln!(text, "Degree {degree}. {slots} operations."),
+        (degree, n) => writeln!(
             text,
-            "{n} polynomials of degree {}. {slots} operations.",
-            made.degree
+            "{n} polynomials of degree {degree}. {slots} operations."
         ),
     };
     text.push_str(
@@ -292,6 +340,41 @@ fn c_conversions(d: &Dialect) -> String {
     text
 }
 
+/// How a function is written: its parameters, and the library's function for arguments outside.
+struct Signature {
+    returned: &'static str,
+    parameters: String,
+    /// The library's function of the parameters.
+    library: String,
+}
+
+fn signature(made: &MadeFunction, d: &Dialect) -> Signature {
+    let (float, library) = (d.float(), made.library_name());
+    let (returned, parameters, arguments) = match made.form() {
+        CallForm::OneArgument => (float, format!("{float} x"), "x"),
+        CallForm::TwoArguments => (float, format!("{float} x, {float} y"), "x, y"),
+        CallForm::TwoResults => (
+            "void",
+            format!("{float} x, {float} *sine, {float} *cosine"),
+            "x, sine, cosine",
+        ),
+    };
+    // C has neither sincos nor rhypot.
+    let f = d.suffix();
+    let library = match (made.form(), d.language) {
+        (CallForm::TwoResults, C) => format!("*sine = sin{f}(x), *cosine = cos{f}(x)"),
+        (CallForm::TwoArguments, C) if made.function == "rhypot" => {
+            format!("1 / hypot{f}(x, y)")
+        }
+        _ => format!("{library}({arguments})"),
+    };
+    Signature {
+        returned,
+        parameters,
+        library,
+    }
+}
+
 /// An implementation as a function called `name`.
 pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -> String {
     let code = &made.code;
@@ -299,7 +382,7 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
         language,
         format: code.format,
     };
-    let naming = naming(code);
+    let naming = naming(made);
     let value_name = |i: StepIndex| match code.steps[i] {
         CodeStep::Constant(c) => d.number(c),
         _ => naming.names[i].clone(),
@@ -313,27 +396,35 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
     text.push_str(&tables(code, &d, name));
     text.push_str(&comment(made));
     let qualifier = if language == Cuda { "__device__ " } else { "" };
-    let float = d.float();
-    let _ = writeln!(text, "{qualifier}{float} {name}({float} x) {{");
-    let library = made.library_name();
+    let Signature {
+        returned,
+        parameters,
+        library,
+    } = signature(made, &d);
+    let _ = writeln!(text, "{qualifier}{returned} {name}({parameters}) {{");
     let inside = guard(made, &d);
     // Compilers compute a pure call beside the code, and select, unless the branch is said to be rare.
     let outside = match language {
         Cuda => format!("__builtin_expect(!({inside}), 0)"),
         C => format!("!({inside})"),
     };
+    let has_two_results = code.second_result.is_some();
     // On a GPU the code is computed for every argument, as in plans: compilers unroll and interleave what has no exit in its
     // middle. A table has no entry for arguments outside.
-    let is_variable = !matches!(
-        code.steps[code.result],
-        CodeStep::Constant(_) | CodeStep::Argument
-    );
-    let library_last = language == Cuda && code.tables.is_empty() && is_variable;
+    let library_last = language == Cuda
+        && code.tables.is_empty()
+        && (has_two_results || code.is_operation(code.result));
     if !library_last {
-        let _ = writeln!(text, "    if ({outside}) return {library}(x);");
+        let _ = match has_two_results {
+            true => writeln!(
+                text,
+                "    if ({outside}) {{\n        {library};\n        return;\n    }}"
+            ),
+            false => writeln!(text, "    if ({outside}) return {library};"),
+        };
     }
     for (i, step) in code.steps.iter().enumerate() {
-        if matches!(step, CodeStep::Constant(_) | CodeStep::Argument) {
+        if !code.is_operation(i) {
             continue;
         }
         let expression = d.expression(code, step, &value_name);
@@ -341,14 +432,38 @@ pub fn source_text(made: &MadeFunction, language: EmittedLanguage, name: &str) -
         let declared = if naming.assigns[i] {
             String::new()
         } else {
-            format!("{float} ")
+            format!("{} ", d.float())
         };
         let _ = writeln!(text, "    {declared}{} = {expression};", naming.names[i]);
     }
-    let result = value_name(code.result);
-    if library_last {
-        let _ = writeln!(text, "    if ({outside}) {result} = {library}(x);");
-    }
-    let _ = writeln!(text, "    return {result};\n}}");
+    text.push_str(&ending(
+        made,
+        &value_name,
+        library_last.then_some((&outside, &library)),
+    ));
+    text.push_str("}\n");
     text
+}
+
+/// The last lines of a function: what it gives, or leaves behind its pointers. `last` has the condition and the call of the library's function.
+fn ending(
+    made: &MadeFunction,
+    value_name: &dyn Fn(StepIndex) -> String,
+    last: Option<(&String, &String)>,
+) -> String {
+    let result = value_name(made.code.result);
+    match (made.code.second_result, last) {
+        (None, None) => format!("    return {result};\n"),
+        (None, Some((outside, library))) => {
+            format!("    if ({outside}) {result} = {library};\n    return {result};\n")
+        }
+        (Some(second), last) => {
+            let second = value_name(second);
+            let mut text = format!("    *sine = {result};\n    *cosine = {second};\n");
+            if let Some((outside, library)) = last {
+                let _ = writeln!(text, "    if ({outside}) {library};");
+            }
+            text
+        }
+    }
 }

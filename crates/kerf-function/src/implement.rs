@@ -1,12 +1,9 @@
 //! From a specification to an implementation: the cheapest of what could be proven.
 use crate::core_fit::EvaluationScheme;
 use crate::reduction::{self, MadeCode};
-use crate::specification::{ErrorMeasure, FunctionError, FunctionSpecification};
+use crate::specification::{ErrorMeasure, FunctionError, FunctionSpecification, LARGEST_ERROR};
 use kerf_num::made::MadeFunction;
 use rug::Float;
-
-/// The largest error that may be asked for.
-const LARGEST_ERROR: f64 = 0.25;
 
 /// Code for a specification, with its proven bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +21,7 @@ impl FunctionImplementation {
     pub fn evaluate(&self, x: f64) -> Option<f64> {
         self.made
             .guard
-            .admits(x)
+            .admits(&[x])
             .then(|| self.made.code.evaluate(x))
     }
 
@@ -35,6 +32,7 @@ impl FunctionImplementation {
             function: spec.function.name().to_owned(),
             from: spec.from,
             to: spec.to,
+            second: None,
             error: spec.error,
             measure: spec.measure,
             bound: made.bound,

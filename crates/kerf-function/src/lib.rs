@@ -10,20 +10,28 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bessel;
+pub mod constant_power;
 pub mod core_bound;
 pub mod core_fit;
 pub mod emit;
+mod gamma;
 mod implement;
 mod linear;
+mod normal_quantile;
 mod polynomial_code;
 pub mod reduction;
 mod remez;
+mod request;
 mod running_error;
 pub mod specification;
 pub mod target;
+mod two_arguments;
 pub mod working_format;
 
 pub use kerf_num::made as code;
 
 pub use implement::{FunctionImplementation, implement};
+pub use request::{MadeRequest, MadeTarget, make};
 pub use specification::{ErrorMeasure, FunctionError, FunctionSpecification};
+pub use two_arguments::TwoArgumentFunction;

@@ -1,11 +1,12 @@
 //! Reductions: what is computed around a core, and the bound of the whole from that of the core.
 //!
 //! Each reduction gives a [`MadeCode`] for the whole range of a specification, or why it has none.
+mod constant_power;
 mod cube_root;
-mod direct;
-mod exponential;
+pub(crate) mod direct;
+pub(crate) mod exponential;
 mod logarithm;
-mod search;
+pub(crate) mod search;
 mod trigonometric;
 
 use crate::code::StraightLineCode;
@@ -45,6 +46,7 @@ pub(crate) fn attempts(spec: &FunctionSpecification, scheme: EvaluationScheme) -
     all.extend(logarithm::attempt(spec, scheme));
     all.extend(trigonometric::attempt(spec, scheme));
     all.extend(cube_root::attempt(spec, scheme));
+    all.extend(constant_power::attempts(spec, scheme));
     all.extend(direct::attempts(spec, scheme));
     let made = all.iter().any(Result::is_ok);
     let zero = spec.measure == ErrorMeasure::Relative && spec.has_unreduced_zero();

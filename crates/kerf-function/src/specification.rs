@@ -7,6 +7,9 @@ use serde::Serialize;
 
 pub use kerf_num::made::ErrorMeasure;
 
+/// The largest error that may be asked for.
+pub(crate) const LARGEST_ERROR: f64 = 0.25;
+
 /// A function, where and how accurately it is wanted. The range includes both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FunctionSpecification {
@@ -90,6 +93,22 @@ pub enum FunctionError {
         /// The format.
         format: &'static str,
     },
+    /// Values of the function are too far below the format's numbers.
+    #[error(
+        "{function} underflows {format} on the range, to where no product of two numbers scales its results"
+    )]
+    Underflow {
+        /// The function's name.
+        function: &'static str,
+        /// The format.
+        format: &'static str,
+    },
+    /// A function of two arguments with the range of one.
+    #[error("{0} has two arguments, and only the first has a range")]
+    SecondRangeMissing(&'static str),
+    /// A function of one argument with ranges of two.
+    #[error("{0} has one argument, and a range was given for a second one")]
+    NoSecondArgument(&'static str),
     /// The function has a zero in the range that no reduction makes relatively accurate, or a pole.
     #[error(
         "{function} changes its sign on the range, at a zero or a pole: no relative error can be proven there"

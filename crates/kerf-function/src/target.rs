@@ -1,4 +1,6 @@
 //! The functions that can be made, with values by MPFR and enclosures of their Taylor coefficients.
+use crate::constant_power::FixedExponent;
+use crate::{bessel, gamma, normal_quantile};
 use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::interval::MpfrInterval;
 use rug::Float;
@@ -16,13 +18,25 @@ pub enum TargetFunction {
     BesselJ0,
     /// The Bessel function of the first kind of order 1.
     BesselJ1,
+    /// The Bessel function of the second kind of order 0.
+    BesselY0,
+    /// The Bessel function of the second kind of order 1.
+    BesselY1,
+    /// The gamma function, of positive numbers.
+    Gamma,
+    /// The logarithm of the gamma function, of positive numbers.
+    LogGamma,
+    /// The inverse of the distribution function of the standard normal distribution.
+    NormalQuantile,
+    /// pow with a fixed second argument; it has no name of its own.
+    ConstantPower(FixedExponent),
 }
 
 use ElementaryFunction::*;
 use TargetFunction::*;
 
 /// Functions by their name in CUDA's math library.
-pub const TARGETS: [(&str, TargetFunction); 32] = [
+pub const TARGETS: [(&str, TargetFunction); 37] = [
     ("exp", Elementary(Exp)),
     ("exp2", Elementary(Exp2)),
     ("exp10", Elementary(Exp10)),
@@ -55,6 +69,11 @@ pub const TARGETS: [(&str, TargetFunction); 32] = [
     ("normcdf", NormalDistribution),
     ("j0", BesselJ0),
     ("j1", BesselJ1),
+    ("y0", BesselY0),
+    ("y1", BesselY1),
+    ("tgamma", Gamma),
+    ("lgamma", LogGamma),
+    ("normcdfinv", NormalQuantile),
 ];
 
 impl Serialize for TargetFunction {
@@ -75,12 +94,16 @@ impl TargetFunction {
     }
     /// Its name in CUDA's math library, in f64.
     pub fn name(self) -> &'static str {
-        TARGETS.iter().find(|t| t.1 == self).map_or("", |t| t.0)
+        let named = TARGETS.iter().find(|t| t.1 == self);
+        named.map_or("pow", |t| t.0)
     }
     /// Whether x is in the domain.
     pub fn is_defined_at(self, x: f64) -> bool {
         match self {
             Elementary(f) => f.has(x),
+            BesselY0 | BesselY1 | Gamma | LogGamma => x > 0.0,
+            NormalQuantile => x > 0.0 && x < 1.0,
+            ConstantPower(c) => x > 0.0 || c.is_of_all_numbers(),
             _ => true,
         }
     }
@@ -88,6 +111,8 @@ impl TargetFunction {
     pub fn domain(self) -> &'static str {
         match self {
             Elementary(f) => f.domain(),
+            BesselY0 | BesselY1 | Gamma | LogGamma | ConstantPower(_) => "x > 0",
+            NormalQuantile => "0 < x < 1",
             _ => "all numbers",
         }
     }
@@ -98,7 +123,8 @@ impl TargetFunction {
             Elementary(f) => f.odd(),
             BesselJ0 => Some(false),
             BesselJ1 => Some(true),
-            NormalDistribution => None,
+            NormalDistribution | BesselY0 | BesselY1 | ConstantPower(_) => None,
+            Gamma | LogGamma | NormalQuantile => None,
         }
     }
     /// Whether f(x) / x has a limit other than 0 at 0.
@@ -141,6 +167,12 @@ impl TargetFunction {
             }
             BesselJ0 => Float::with_val(precision.max(x.prec()), x).j0(),
             BesselJ1 => Float::with_val(precision.max(x.prec()), x).j1(),
+            BesselY0 => Float::with_val(precision.max(x.prec()), x).y0(),
+            BesselY1 => Float::with_val(precision.max(x.prec()), x).y1(),
+            ConstantPower(c) => c.power(x, precision),
+            Gamma => Float::with_val(precision.max(x.prec()), x).gamma(),
+            LogGamma => Float::with_val(precision.max(x.prec()), x).ln_gamma(),
+            NormalQuantile => normal_quantile::value(x, precision),
         }
     }
     /// Enclosures of f, f'/1!, ..., f^(n)/n! over an interval that does not straddle zero; none where that fails. `n`
@@ -159,8 +191,14 @@ impl TargetFunction {
                 };
                 inner.into_iter().map(&mut next).collect()
             }
-            BesselJ0 => bessel(x, n, 0),
-            BesselJ1 => bessel(x, n, 1),
+            BesselJ0 => bessel::first_kind(x, n.min(LARGEST_ORDER), 0),
+            BesselJ1 => bessel::first_kind(x, n.min(LARGEST_ORDER), 1),
+            BesselY0 => bessel::second_kind(x, n.min(LARGEST_ORDER), 0)?,
+            BesselY1 => bessel::second_kind(x, n.min(LARGEST_ORDER), 1)?,
+            Gamma => gamma::gamma(x, n.min(LARGEST_ORDER))?,
+            LogGamma => gamma::logarithm(x, n.min(LARGEST_ORDER))?,
+            NormalQuantile => normal_quantile::taylor(x, n.min(LARGEST_ORDER))?,
+            ConstantPower(c) => c.taylor(x, n.min(LARGEST_ORDER))?,
         };
         all.iter().all(MpfrInterval::is_sound).then_some(all)
     }
@@ -168,34 +206,6 @@ impl TargetFunction {
 
 /// [`TargetFunction::taylor`] has no more coefficients than this.
 pub const LARGEST_ORDER: usize = 11;
-
-/// The k-th derivative of J_v is 2^-k sum_i (-1)^i C(k, i) J_(v-k+2i), with J_(-m) = (-1)^m J_m.
-fn bessel(x: &MpfrInterval, n: usize, order: i32) -> Vec<MpfrInterval> {
-    let n = n.min(LARGEST_ORDER);
-    let most = order + n as i32;
-    // |J_m'| <= 1 for every m.
-    let values: Vec<MpfrInterval> = (0..=most)
-        .map(|m| x.lipschitz(1, |a, r| a.jn_round(m, r)))
-        .collect();
-    let at = |m: i32| match m < 0 && m % 2 != 0 {
-        true => values[m.unsigned_abs() as usize].neg(),
-        false => values[m.unsigned_abs() as usize].clone(),
-    };
-    let mut factorial = 1u32;
-    let mut coefficients = Vec::new();
-    for k in 0..=n as i32 {
-        factorial *= k.max(1) as u32;
-        let mut binomial = 1i64;
-        let mut sum = MpfrInterval::int(0, x.precision());
-        for i in 0..=k {
-            let sign = if i % 2 == 0 { 1 } else { -1 };
-            sum = sum.add(&at(order - k + 2 * i).times(sign * binomial));
-            binomial = binomial * i64::from(k - i) / i64::from(i + 1);
-        }
-        coefficients.push(sum.shift(-k).over(factorial));
-    }
-    coefficients
-}
 
 #[cfg(test)]
 mod tests {
@@ -213,7 +223,7 @@ mod tests {
     #[test]
     fn taylor_coefficients_have_the_functions_values() {
         for (name, f) in TARGETS {
-            let at = if matches!(name, "asin" | "acos" | "atanh") {
+            let at = if matches!(name, "asin" | "acos" | "atanh" | "normcdfinv") {
                 0.25
             } else {
                 1.25

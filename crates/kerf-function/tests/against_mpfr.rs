@@ -1,4 +1,7 @@
 //! Implementations against MPFR: the measured error is within the proven bound, and that within the asked error.
+#[path = "against_mpfr/two_arguments.rs"]
+mod two_arguments;
+
 use kerf_function::core_fit::EvaluationScheme;
 use kerf_function::target::TargetFunction;
 use kerf_function::working_format::WorkingFormat;
@@ -158,6 +161,14 @@ fn other_functions() {
     check(specification("normcdf", -4.0, 4.0, 1e-7));
     check(absolute(specification("j0", 0.0, 12.0, 1e-9)));
     check(absolute(specification("j1", 0.0, 12.0, 1e-9)));
+    check(absolute(specification("y0", 0.5, 12.0, 1e-9)));
+    check(absolute(specification("y1", 0.5, 12.0, 1e-9)));
+    check(specification("y0", 0.125, 0.75, 1e-12));
+    check(specification("tgamma", 0.5, 8.0, 1e-9));
+    check(absolute(specification("lgamma", 0.5, 20.0, 1e-9)));
+    check(specification("lgamma", 3.0, 9.0, 1e-13));
+    check(absolute(specification("normcdfinv", 0.0625, 0.9375, 1e-9)));
+    check(specification("normcdfinv", 0.001, 0.0625, 1e-6));
     check(single(specification("cbrt", 0.001, 1000.0, 1e-6)));
     check(single(specification("tanh", -3.0, 3.0, 1e-5)));
 }
@@ -181,6 +192,10 @@ fn refusals_say_why() {
     ));
     assert!(matches!(
         refused(specification("log", -1.0, 1.0, 1e-9)),
+        FunctionError::Domain { .. }
+    ));
+    assert!(matches!(
+        refused(specification("y0", -1.0, 1.0, 1e-9)),
         FunctionError::Domain { .. }
     ));
     assert!(matches!(

@@ -7,6 +7,6 @@ mod step_text;
 mod working_format;
 
 pub use code::{CodeStep, StepIndex, StraightLineCode};
-pub use function::{ArgumentGuard, ErrorMeasure, MadeFunction, MadeFunctionError};
+pub use function::{ArgumentGuard, CallForm, ErrorMeasure, MadeFunction, MadeFunctionError};
 pub use step_text::ParseCodeStepError;
 pub use working_format::WorkingFormat;

@@ -22,8 +22,10 @@ pub enum MadeCallError {
     /// Its values are vectors.
     #[error("a site on vectors has no made function")]
     Vector,
-    /// It calls no function of one number.
-    #[error("only calls of libdevice's functions of one number can be by made functions")]
+    /// It calls no function that can be made.
+    #[error(
+        "only calls of libdevice's functions of one number, and of pow, hypot, rhypot, atan2 and sincos, can be by made functions"
+    )]
     NoCall,
     /// It calls another function.
     #[error("it is {call}, and the function was made for {made}")]
@@ -33,6 +35,9 @@ pub enum MadeCallError {
         /// What the function was made for.
         made: String,
     },
+    /// The function has other arguments or results than the call.
+    #[error("the code for {0} has not the arguments and results of the call")]
+    OtherForm(String),
     /// Its values are pairs.
     #[error("double words ({0}) have no made functions")]
     Pair(SiteFormat),

@@ -17,7 +17,7 @@ use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, TargetMachine, 
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
-pub use made::{check as check_made, library_function};
+pub use made::{LibraryCall, check as check_made, library_call};
 pub(crate) use made::{expand as expand_made, made_number, mark as mark_made};
 pub use refusal::MathRefusal;
 pub use variant::{MathVariant, ParseMathVariantError};

@@ -10,6 +10,7 @@ mod libdevice;
 mod library;
 mod lower;
 mod made;
+mod made_two;
 mod math;
 mod math_values;
 mod partition_shapes;

@@ -605,3 +605,41 @@ fn arguments_of_math_calls_have_their_range() {
         assert_eq!(record_of(&all, "exp").arguments, Some(data));
     }
 }
+
+#[test]
+fn second_arguments_have_a_range_of_their_own() {
+    let body = |function: &str| {
+        format!(
+            "declare double @__nv_{function}(double, double)
+             declare void @__nv_sincos(double, ptr, ptr)
+             define ptx_kernel void @k(ptr %a) {{
+               %s = alloca double
+               %c = alloca double
+               %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+               %p = getelementptr double, ptr %a, i32 %t
+               %v = load double, ptr %p
+               %w = fsub double 1.0, %v
+               %e = call double @__nv_{function}(double %v, double %w)
+               call void @__nv_sincos(double %e, ptr %s, ptr %c)
+               %d = load double, ptr %c
+               store double %d, ptr %p
+               ret void
+             }}"
+        )
+    };
+    let data = [2.0, 0.25, f64::NAN, 4.0];
+    for device in [CountDevice::Cpu, CountDevice::Gpu] {
+        let (c, t, _) = counted_in((Detail::Values, device), &body("pow"), 1, 4, &data);
+        let all = sites(&c, &t);
+        let pow = record_of(&all, "pow");
+        assert_eq!(pow.arguments, Some([0.25, 4.0]), "{device:?}");
+        assert_eq!(pow.second_arguments, Some([-3.0, 0.75]), "{device:?}");
+        let sincos = record_of(&all, "sincos");
+        assert_eq!(sincos.arguments, Some([4f64.powi(-3), 0.5]), "{device:?}");
+        assert_eq!(sincos.second_arguments, None);
+    }
+    // A function that cannot be made is not looked at.
+    let (c, t, _) = counted(&body("fmod"), 1, 4, &data);
+    let all = sites(&c, &t);
+    assert_eq!(record_of(&all, "fmod").second_arguments, None);
+}

@@ -34,13 +34,13 @@ define ptx_kernel void @k(ptr %in, ptr %out) {{
     Module::parse(text.as_bytes(), "k.ll").expect("parses")
 }
 
-fn plan(k: KernelPlan) -> Plan {
+pub(super) fn plan(k: KernelPlan) -> Plan {
     let mut plan = Plan::default();
     plan.kernels.insert("k".into(), k);
     plan
 }
 
-fn with(made: &MadeFunction) -> KernelPlan {
+pub(super) fn with(made: &MadeFunction) -> KernelPlan {
     KernelPlan {
         made: vec![MadeCalls {
             sites: vec![1],
@@ -50,7 +50,7 @@ fn with(made: &MadeFunction) -> KernelPlan {
     }
 }
 
-fn bytes(format: WorkingFormat, values: &[f64]) -> Vec<u8> {
+pub(super) fn bytes(format: WorkingFormat, values: &[f64]) -> Vec<u8> {
     match format {
         WorkingFormat::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         WorkingFormat::F32 => values
@@ -131,7 +131,7 @@ fn arguments(made: &MadeFunction) -> Vec<f64> {
     }
 }
 
-fn same(a: f64, b: f64) -> bool {
+pub(super) fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 

@@ -11,10 +11,9 @@ use crate::made_range::ArgumentRange;
 use crate::setting::{LIBRARY, Setting};
 use crate::subject::{Kernel, Subject};
 use kerf_device::profile::DeviceProfile;
-use kerf_function::code::{ErrorMeasure, MadeFunction, WorkingFormat};
+use kerf_function::code::{ArgumentGuard, ErrorMeasure, MadeFunction, WorkingFormat};
 use kerf_function::core_fit::EvaluationScheme;
-use kerf_function::target::TargetFunction;
-use kerf_function::{FunctionSpecification, implement};
+use kerf_function::{MadeRequest, MadeTarget};
 use kerf_num::{Format, Metric};
 use kerf_pass::{Plan, SiteFormat};
 use kerf_predict::cost::OperationClocks;
@@ -32,7 +31,7 @@ const DEFAULT_TOLERANCE: f64 = 1e-6;
 /// Larger errors make no function much cheaper.
 const LARGEST_ERROR: f64 = 1e-2;
 
-/// Operations of the comparison with the range.
+/// Operations of the comparison with a range.
 const GUARD_SLOTS: f64 = 2.0;
 
 /// Sine, cosine and tangent have a zero in every range as long as this, and no relative error is small there.
@@ -98,10 +97,12 @@ pub(crate) fn errors(tolerance: f64, metric: Metric) -> Vec<f64> {
 /// Calls that change together.
 struct Calls {
     name: String,
-    function: TargetFunction,
+    function: MadeTarget,
     own: SiteFormat,
     sites: Vec<usize>,
     range: ArgumentRange,
+    /// Of the second argument, of functions that have two.
+    second: Option<ArgumentRange>,
 }
 
 /// Groups of calls of a kernel whose arguments were seen.
@@ -113,9 +114,14 @@ fn calls(k: &Kernel, counts: &ProgramCounts, by: Grouping) -> Vec<Calls> {
         let Some([from, to]) = seen.and_then(|s| s.seen.arguments) else {
             continue;
         };
-        let Some(target) = TargetFunction::find(function) else {
+        let Some(target) = MadeTarget::find(function) else {
             continue;
         };
+        let second = seen.and_then(|s| s.seen.second_arguments);
+        if second.is_some() != target.has_two_arguments() {
+            continue;
+        }
+        let second = second.map(|[from, to]| ArgumentRange { from, to });
         let s = &k.sites[*site];
         let place = key(k, *site, by).0;
         let name = match by {
@@ -129,42 +135,75 @@ fn calls(k: &Kernel, counts: &ProgramCounts, by: Grouping) -> Vec<Calls> {
             own: s.format.into(),
             sites: Vec::new(),
             range: ArgumentRange { from, to },
+            second,
         });
         group.sites.push(*site);
         group.range = group.range.with(from, to);
+        group.second = group.second.zip(second).map(|(a, b)| a.with(b.from, b.to));
     }
     all.into_values().collect()
+}
+
+/// Ranges of the arguments to make a function for, the widest first.
+fn ranges(
+    function: MadeTarget,
+    (x, y): (ArgumentRange, Option<ArgumentRange>),
+    format: WorkingFormat,
+) -> Vec<(ArgumentRange, Option<ArgumentRange>)> {
+    let mut first = x.candidates(format);
+    // Powers are of positive numbers: a range that ends at zero is only the longer for it.
+    if function.name() == "pow" && x.from > 0.0 {
+        first.retain(|r| r.from > 0.0);
+    }
+    let Some(y) = y else {
+        return first.into_iter().map(|x| (x, None)).collect();
+    };
+    let second = match y.from == y.to {
+        true => vec![y.nearest(format)],
+        false => y.candidates(format),
+    };
+    let (Some(last_x), Some(last_y)) = (first.last(), second.last()) else {
+        return Vec::new();
+    };
+    let both = |k: usize| {
+        let x = first.get(k).unwrap_or(last_x);
+        let y = second.get(k).unwrap_or(last_y);
+        (*x, Some(*y))
+    };
+    (0..first.len().max(second.len())).map(both).collect()
 }
 
 /// The function with the fewest operations whose error is proven to be at most `error`: relative, or absolute where the function
 /// has a zero in the range.
 fn make(
-    function: TargetFunction,
-    range: ArgumentRange,
+    function: MadeTarget,
+    range: (ArgumentRange, Option<ArgumentRange>),
     error: f64,
     format: WorkingFormat,
 ) -> Option<MadeFunction> {
     if error < smallest_error(format) {
         return None;
     }
-    let is_wave = ["sin", "cos", "tan"].contains(&function.name());
-    let measures: &[ErrorMeasure] = match is_wave && range.to - range.from > LONGEST_RELATIVE_WAVE {
+    let is_wave = ["sin", "cos", "sincos", "tan"].contains(&function.name());
+    let length = range.0.to - range.0.from;
+    let measures: &[ErrorMeasure] = match is_wave && length > LONGEST_RELATIVE_WAVE {
         true => &[ErrorMeasure::Absolute],
         false => &[ErrorMeasure::Relative, ErrorMeasure::Absolute],
     };
-    let specifications = range.candidates(format).into_iter().flat_map(|r| {
-        measures.iter().map(move |measure| FunctionSpecification {
-            function,
-            from: r.from,
-            to: r.to,
+    let all = ranges(function, range, format);
+    let requests = all.into_iter().flat_map(|(x, y)| {
+        measures.iter().map(move |measure| MadeRequest {
+            target: function,
+            x: [x.from, x.to],
+            y: y.map(|y| [y.from, y.to]),
             error,
             measure: *measure,
             format,
         })
     });
-    let mut made = specifications.filter_map(|s| implement(&s, EvaluationScheme::Horner).ok());
+    let mut made = requests.filter_map(|r| kerf_function::make(&r, EvaluationScheme::Horner).ok());
     // What is in plans is read from text.
-    made.next()?.made_function().in_plans().ok()
+    made.next()?.in_plans().ok()
 }
 
 /// Whether a function takes less time than the library's.
@@ -173,7 +212,12 @@ fn is_cheaper(made: &MadeFunction, clocks: &OperationClocks) -> bool {
         WorkingFormat::F64 => Format::F64,
         WorkingFormat::F32 => Format::F32,
     };
-    let slots = f64::from(made.code.slots()) + GUARD_SLOTS;
+    let comparisons = match made.guard {
+        ArgumentGuard::Rectangle { larger_from, .. } if larger_from > 0.0 => 3.0,
+        ArgumentGuard::Rectangle { .. } => 2.0,
+        _ => 1.0,
+    };
+    let slots = f64::from(made.code.slots()) + comparisons * GUARD_SLOTS;
     let own = slots * clocks.get("fma", format);
     own < clocks.get(&made.function, format)
 }
@@ -197,7 +241,7 @@ fn make_all(groups: &[Calls], wanted: &[Wanted]) -> Vec<Option<MadeFunction>> {
                     let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(w) = wanted.get(k) else { break };
                     let c = &groups[w.calls];
-                    if let Some(made) = make(c.function, c.range, w.error, w.format) {
+                    if let Some(made) = make(c.function, (c.range, c.second), w.error, w.format) {
                         let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
                         done.insert(k, made);
                     }
@@ -362,9 +406,9 @@ mod tests {
             from: -7.0,
             to: 0.0,
         };
-        let exp = TargetFunction::find("exp").expect("known");
+        let exp = MadeTarget::find("exp").expect("known");
         let one = |error| {
-            let made = make(exp, range, error, WorkingFormat::F64);
+            let made = make(exp, (range, None), error, WorkingFormat::F64);
             (error, made.expect("made"))
         };
         let made = vec![one(1e-12), one(0.9e-9), one(1e-9), one(1e-3)];
@@ -377,5 +421,38 @@ mod tests {
         assert!(all.windows(2).all(|w| slots(&w[0]) > slots(&w[1])));
         assert_eq!(all[0].function(SiteFormat::F32), None);
         assert!(all[0].setting().to_string().parse::<Setting>().is_ok());
+    }
+
+    #[test]
+    fn powers_are_made_for_positive_ranges_and_fixed_exponents() {
+        let pow = MadeTarget::find("pow").expect("known");
+        let range = |from, to| ArgumentRange { from, to };
+        let all = ranges(
+            pow,
+            (range(0.01, 9.0), Some(range(0.1, 0.1))),
+            WorkingFormat::F32,
+        );
+        let point = f64::from(0.1f32);
+        assert!(
+            all.iter()
+                .all(|(x, y)| x.from > 0.0 && *y == Some(range(point, point)))
+        );
+        let fixed = make(
+            pow,
+            (range(0.01, 9.0), Some(range(2.5, 2.5))),
+            1e-9,
+            WorkingFormat::F64,
+        );
+        let fixed = fixed.expect("made");
+        assert!(fixed.second == Some([2.5, 2.5]) && fixed.from < 0.01);
+        let any = make(
+            pow,
+            (range(0.01, 9.0), Some(range(-2.0, 2.5))),
+            1e-9,
+            WorkingFormat::F64,
+        );
+        assert!(any.is_some_and(|f| f.code.slots() > fixed.code.slots()));
+        let negative = (range(-1.0, 9.0), Some(range(-2.0, 2.5)));
+        assert_eq!(make(pow, negative, 1e-3, WorkingFormat::F64), None);
     }
 }

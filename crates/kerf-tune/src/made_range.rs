@@ -71,6 +71,18 @@ impl ArgumentRange {
         }
     }
 
+    /// The nearest numbers of a format.
+    pub(crate) fn nearest(self, format: WorkingFormat) -> ArgumentRange {
+        let nearest = |x: f64| match format {
+            WorkingFormat::F64 => x,
+            WorkingFormat::F32 => f64::from(x as f32),
+        };
+        ArgumentRange {
+            from: nearest(self.from),
+            to: nearest(self.to),
+        }
+    }
+
     /// Ranges to try, the widest first: with a margin, and as they were seen, where the function has no more.
     pub(crate) fn candidates(self, format: WorkingFormat) -> Vec<ArgumentRange> {
         let rounded = |r: ArgumentRange| ArgumentRange {

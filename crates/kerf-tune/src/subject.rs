@@ -159,7 +159,7 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     }
     let calls = map.sites.iter().zip(&map.instructions);
     let library_calls = calls
-        .filter_map(|(s, i)| Some((s.id, math::library_function(*i)?)))
+        .filter_map(|(s, i)| Some((s.id, math::library_call(*i)?.name)))
         .collect();
     let mut numbers: BTreeMap<kerf_llvm::Block, u32> = BTreeMap::new();
     let blocks = map.instructions.iter().map(|i| {

@@ -4,12 +4,10 @@ use crate::output::{Format, say};
 use crate::parse::ArgumentError;
 use kerf_function::core_fit::EvaluationScheme;
 use kerf_function::emit::{EmittedLanguage, source_text};
-use kerf_function::target::{TARGETS, TargetFunction};
 use kerf_function::working_format::WorkingFormat;
-use kerf_function::{
-    ErrorMeasure, FunctionError, FunctionImplementation, FunctionSpecification, implement,
-};
+use kerf_function::{ErrorMeasure, FunctionError, MadeRequest, MadeTarget, make};
 use kerf_hardround::format::parse;
+use kerf_num::made::MadeFunction;
 use kerf_workload::suggest;
 use std::ffi::OsString;
 
@@ -17,14 +15,21 @@ use std::ffi::OsString;
 #[derive(clap::Args)]
 pub struct Args {
     /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
-    /// atanh, sinpi, cospi, tanpi, sqrt, rsqrt, cbrt, rcbrt, erf, erfc, normcdf, j0, j1.
+    /// atanh, sinpi, cospi, tanpi, sqrt, rsqrt, cbrt, rcbrt, erf, erfc, normcdf, normcdfinv, j0, j1, y0, y1, tgamma, lgamma; sincos; and
+    /// with two arguments pow, hypot, rhypot, atan2.
     function: String,
-    /// The smallest argument, such as -7 or 0x1.8p-3.
+    /// The smallest argument, such as -7 or 0x1.8p-3; of two, the smallest first one.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
     from: f64,
     /// The largest argument.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
     to: f64,
+    /// The smallest second argument, of pow(x, y), hypot(x, y), rhypot(x, y), atan2(x, y).
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = parse_number, requires = "second_to")]
+    second_from: Option<f64>,
+    /// The largest second argument. The same as --second-from: pow with this exponent only.
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = parse_number, requires = "second_from")]
+    second_to: Option<f64>,
     /// The largest admissible error.
     #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
     error: f64,
@@ -96,11 +101,11 @@ pub fn number_format_words(words: Vec<OsString>) -> Vec<OsString> {
     changed.collect()
 }
 
-fn find(name: &str) -> Result<TargetFunction, Failure> {
-    if let Some(f) = TargetFunction::find(name) {
+fn find(name: &str) -> Result<MadeTarget, Failure> {
+    if let Some(f) = MadeTarget::find(name) {
         return Ok(f);
     }
-    let names: Vec<&str> = TARGETS.iter().map(|t| t.0).collect();
+    let names = MadeTarget::names();
     let f = Failure::new(format!("no implementation of {name} can be made"));
     let known = format!("functions that can be made are {}", names.join(", "));
     let near = suggest::did_you_mean(&name.to_lowercase(), names);
@@ -117,6 +122,11 @@ fn refused(e: &FunctionError) -> Failure {
         FunctionError::Domain { .. } => f.help("keep the range inside the domain"),
         FunctionError::Error(_) => f.help("give an error such as 1e-9"),
         FunctionError::Overflow { .. } => f.help("choose a smaller --to"),
+        FunctionError::Underflow { .. } => f.help("choose a larger --from, or smaller exponents"),
+        FunctionError::SecondRangeMissing(_) => {
+            f.help("give --second-from and --second-to too; both may be the same")
+        }
+        FunctionError::NoSecondArgument(_) => f.help("leave out --second-from and --second-to"),
         FunctionError::Zero { .. } => f.help("--absolute asks for an absolute error"),
         FunctionError::TooAccurate { .. } => f.help(
             "choose a larger error, a shorter range or f64; at that accuracy the library's function is the one to use",
@@ -124,46 +134,52 @@ fn refused(e: &FunctionError) -> Failure {
     }
 }
 
-fn document(made: &FunctionImplementation, name: &str) -> serde_json::Value {
-    let s = &made.specification;
-    let m = &made.made;
-    serde_json::json!({
+fn document(made: &MadeFunction, scheme: EvaluationScheme, name: &str) -> serde_json::Value {
+    let code = &made.code;
+    let mut document = serde_json::json!({
         "schema": "kerf.function/1",
-        "function": s.function,
-        "from": s.from,
-        "to": s.to,
-        "error": s.error,
-        "measure": s.measure,
-        "format": s.format,
-        "proven": m.bound,
-        "reduction": m.reduction,
-        "scheme": made.scheme,
-        "degree": m.degree,
-        "pieces": m.pieces,
-        "operations": m.code.slots(),
-        "table_bytes": m.code.table_bytes(),
-        "guard": m.guard,
-        "steps": m.code.steps,
-        "result": m.code.result,
-        "tables": m.code.tables,
-        "cuda": source_text(&made.made_function(), EmittedLanguage::Cuda, name),
-    })
+        "function": made.function,
+        "from": made.from,
+        "to": made.to,
+        "error": made.error,
+        "measure": made.measure,
+        "format": made.format(),
+        "proven": made.bound,
+        "reduction": made.reduction,
+        "scheme": scheme,
+        "degree": made.degree,
+        "pieces": made.pieces,
+        "operations": code.slots(),
+        "table_bytes": code.table_bytes(),
+        "guard": made.guard,
+        "steps": code.steps,
+        "result": code.result,
+        "tables": code.tables,
+        "cuda": source_text(made, EmittedLanguage::Cuda, name),
+    });
+    if let Some(second) = made.second {
+        document["second"] = serde_json::json!(second);
+    }
+    if let Some(step) = code.second_result {
+        document["second_result"] = serde_json::json!(step);
+    }
+    document
 }
 
 /// The function as plans hold it.
-fn in_plan(made: &FunctionImplementation) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(&made.made_function());
+fn in_plan(made: &MadeFunction) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(made);
     let text = text.map_err(|e| Failure::new(e.to_string()))?;
     Ok(text + "\n")
 }
 
 /// Runs the command.
 pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
-    let function = find(&a.function)?;
-    let spec = FunctionSpecification {
-        function,
-        from: a.from,
-        to: a.to,
+    let target = find(&a.function)?;
+    let request = MadeRequest {
+        target,
+        x: [a.from, a.to],
+        y: a.second_from.zip(a.second_to).map(|(from, to)| [from, to]),
         error: a.error,
         measure: match a.absolute && !a.relative {
             true => ErrorMeasure::Absolute,
@@ -175,24 +191,19 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         Scheme::Horner => EvaluationScheme::Horner,
         Scheme::Estrin => EvaluationScheme::Estrin,
     };
-    let made = implement(&spec, scheme).map_err(|e| refused(&e))?;
-    let suffix = if a.number == WorkingFormat::F32 {
-        "f"
-    } else {
-        ""
-    };
-    let default = format!("{}{suffix}_made", function.name());
+    let made = make(&request, scheme).map_err(|e| refused(&e))?;
+    let default = format!("{}_made", made.library_name());
     let name = a.name.as_deref().unwrap_or(&default);
     let emit = if format == Format::Json {
         Emit::Json
     } else {
         a.emit
     };
-    let text = |language| source_text(&made.made_function(), language, name);
+    let text = |language| source_text(&made, language, name);
     say(&match emit {
         Emit::Cuda => text(EmittedLanguage::Cuda),
         Emit::C => text(EmittedLanguage::C),
-        Emit::Json => format!("{:#}\n", document(&made, name)),
+        Emit::Json => format!("{:#}\n", document(&made, scheme, name)),
         Emit::Plan => in_plan(&made)?,
     })?;
     Ok(0)

@@ -8,6 +8,7 @@ mod composite;
 mod count;
 mod device;
 mod function;
+mod function_two;
 mod hardround;
 mod hardround_more;
 mod identity;

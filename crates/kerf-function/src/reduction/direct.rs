@@ -59,7 +59,7 @@ fn core(spec: &FunctionSpecification, shape: Shape) -> Core {
 }
 
 /// The error of the function on a leaf of its core.
-pub(super) fn total(core: &Core, leaf: &CoreLeaf) -> f64 {
+pub(crate) fn total(core: &Core, leaf: &CoreLeaf) -> f64 {
     let relative = enlarged(leaf.error / leaf.least);
     match (core.measure, core.over_argument) {
         (ErrorMeasure::Relative, false) => relative,

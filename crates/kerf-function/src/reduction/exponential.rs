@@ -98,7 +98,7 @@ fn append_reduction(code: &mut StraightLineCode, base: &Base) -> (StepIndex, Ste
 }
 
 /// Multiplies by 2^k: in two steps where k may be beyond the exponents of normal numbers.
-fn append_scaling(
+pub(crate) fn append_scaling(
     code: &mut StraightLineCode,
     p: StepIndex,
     shifted: StepIndex,

@@ -11,8 +11,10 @@ pub type StepIndex = usize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeStep {
-    /// The argument.
+    /// The argument; of two the first.
     Argument,
+    /// The second argument.
+    SecondArgument,
     /// A number of the format.
     Constant(f64),
     /// x + y
@@ -25,6 +27,10 @@ pub enum CodeStep {
     Fma(StepIndex, StepIndex, StepIndex),
     /// -x * y + z, rounded once
     NegatedFma(StepIndex, StepIndex, StepIndex),
+    /// x / y
+    Quotient(StepIndex, StepIndex),
+    /// The square root of x.
+    SquareRoot(StepIndex),
     /// |x|
     Magnitude(StepIndex),
     /// |x| with the sign of y
@@ -61,6 +67,17 @@ pub enum CodeStep {
         /// What is negated.
         value: StepIndex,
     },
+    /// `less` where x < y, otherwise `other`.
+    SelectLess {
+        /// x
+        x: StepIndex,
+        /// y
+        y: StepIndex,
+        /// Result where x < y.
+        less: StepIndex,
+        /// Result elsewhere.
+        other: StepIndex,
+    },
     /// A number of a table, at the integer of `shifted` less `first`.
     TableEntry {
         /// Number of the table.
@@ -77,26 +94,73 @@ impl CodeStep {
     pub fn operands(&self) -> Vec<StepIndex> {
         use CodeStep::*;
         match *self {
-            Argument | Constant(_) => vec![],
-            Add(x, y) | Sub(x, y) | Mul(x, y) | CopySign(x, y) => vec![x, y],
+            Argument | SecondArgument | Constant(_) => vec![],
+            Add(x, y) | Sub(x, y) | Mul(x, y) | CopySign(x, y) | Quotient(x, y) => vec![x, y],
             Fma(x, y, z) | NegatedFma(x, y, z) => vec![x, y, z],
-            Magnitude(x) | PowerOfTwo(x) => vec![x],
+            Magnitude(x) | SquareRoot(x) | PowerOfTwo(x) => vec![x],
             ShiftedExponent { x, .. } | Significand { x, .. } => vec![x],
             SelectOdd { shifted, odd, even } => vec![shifted, odd, even],
             NegateBySecondBit { shifted, value } => vec![shifted, value],
+            SelectLess { x, y, less, other } => vec![x, y, less, other],
             TableEntry { shifted, .. } => vec![shifted],
         }
     }
-    /// Issue slots, counted in multiply-adds of the format: bit work is two integer operations, a table entry a load.
+    /// The same step with other operands.
+    pub fn with_operands(&self, f: impl Fn(StepIndex) -> StepIndex) -> CodeStep {
+        use CodeStep::*;
+        match *self {
+            Argument | SecondArgument | Constant(_) => *self,
+            Add(x, y) => Add(f(x), f(y)),
+            Sub(x, y) => Sub(f(x), f(y)),
+            Mul(x, y) => Mul(f(x), f(y)),
+            Quotient(x, y) => Quotient(f(x), f(y)),
+            CopySign(x, y) => CopySign(f(x), f(y)),
+            Fma(x, y, z) => Fma(f(x), f(y), f(z)),
+            NegatedFma(x, y, z) => NegatedFma(f(x), f(y), f(z)),
+            SquareRoot(x) => SquareRoot(f(x)),
+            Magnitude(x) => Magnitude(f(x)),
+            PowerOfTwo(x) => PowerOfTwo(f(x)),
+            ShiftedExponent { x, split } => ShiftedExponent { x: f(x), split },
+            Significand { x, split } => Significand { x: f(x), split },
+            SelectOdd { shifted, odd, even } => SelectOdd {
+                shifted: f(shifted),
+                odd: f(odd),
+                even: f(even),
+            },
+            NegateBySecondBit { shifted, value } => NegateBySecondBit {
+                shifted: f(shifted),
+                value: f(value),
+            },
+            SelectLess { x, y, less, other } => SelectLess {
+                x: f(x),
+                y: f(y),
+                less: f(less),
+                other: f(other),
+            },
+            TableEntry {
+                table,
+                shifted,
+                first,
+            } => TableEntry {
+                table,
+                shifted: f(shifted),
+                first,
+            },
+        }
+    }
+    /// Issue slots, counted in multiply-adds of the format: bit work is two integer operations, a table entry a load,
+    /// quotients and roots a seed, its refinement and a check.
     pub fn slots(&self) -> u32 {
         use CodeStep::*;
         match self {
-            Argument | Constant(_) => 0,
+            Argument | SecondArgument | Constant(_) => 0,
             Add(..) | Sub(..) | Mul(..) | Fma(..) | NegatedFma(..) | Magnitude(_) => 1,
             CopySign(..) | SelectOdd { .. } => 1,
             PowerOfTwo(_) | NegateBySecondBit { .. } | Significand { .. } => 2,
+            SelectLess { .. } => 2,
             ShiftedExponent { .. } => 3,
             TableEntry { .. } => 4,
+            Quotient(..) | SquareRoot(_) => 10,
         }
     }
 }
@@ -114,6 +178,9 @@ pub struct StraightLineCode {
     pub tables: Vec<Vec<f64>>,
     /// The step whose value is the result: the one that was asked for last.
     pub result: StepIndex,
+    /// The step of the second result, of functions that have two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_result: Option<StepIndex>,
 }
 
 /// Whether two steps compute the same bits.
@@ -133,7 +200,17 @@ impl StraightLineCode {
             names: vec!["x"],
             tables: Vec::new(),
             result: 0,
+            second_result: None,
         }
+    }
+    /// The step of the second argument.
+    pub fn second_argument(&mut self) -> StepIndex {
+        self.push("y", CodeStep::SecondArgument)
+    }
+    /// Whether a step computes something.
+    pub fn is_operation(&self, step: StepIndex) -> bool {
+        use CodeStep::{Argument, Constant, SecondArgument};
+        !matches!(self.steps[step], Argument | SecondArgument | Constant(_))
     }
     /// Appends a step, whose value is called `name`, unless there is the same one already.
     pub fn push(&mut self, name: &'static str, step: CodeStep) -> StepIndex {
@@ -167,25 +244,41 @@ impl StraightLineCode {
     /// The result for an argument of the format, operation by operation. NaN where a table has no such entry: the
     /// argument is outside the range that the code was made for.
     pub fn evaluate(&self, x: f64) -> f64 {
-        let mut v: Vec<f64> = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            let value = self.step_value(step, x, &v);
-            v.push(value);
-        }
-        v[self.result]
+        self.values(&[x])[self.result]
     }
 
-    fn step_value(&self, step: &CodeStep, argument: f64, v: &[f64]) -> f64 {
+    /// The result for each argument, and the second one where there are two.
+    pub fn results(&self, arguments: &[f64]) -> Vec<f64> {
+        let v = self.values(arguments);
+        let all = [Some(self.result), self.second_result];
+        all.into_iter().flatten().map(|step| v[step]).collect()
+    }
+
+    /// The value of each step; NaN for an argument that is not given.
+    fn values(&self, arguments: &[f64]) -> Vec<f64> {
+        let mut v: Vec<f64> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let value = self.step_value(step, arguments, &v);
+            v.push(value);
+        }
+        v
+    }
+
+    fn step_value(&self, step: &CodeStep, arguments: &[f64], v: &[f64]) -> f64 {
+        let argument = |k: usize| arguments.get(k).copied().unwrap_or(f64::NAN);
         use CodeStep::*;
         let f = self.format;
         match *step {
-            Argument => argument,
+            Argument => argument(0),
+            SecondArgument => argument(1),
             Constant(c) => c,
             Add(x, y) => f.add(v[x], v[y]),
             Sub(x, y) => f.sub(v[x], v[y]),
             Mul(x, y) => f.mul(v[x], v[y]),
             Fma(x, y, z) => f.fma(v[x], v[y], v[z]),
             NegatedFma(x, y, z) => f.fma(-v[x], v[y], v[z]),
+            Quotient(x, y) => f.div(v[x], v[y]),
+            SquareRoot(x) => f.sqrt(v[x]),
             Magnitude(x) => v[x].abs(),
             CopySign(x, y) => v[x].copysign(v[y]),
             PowerOfTwo(k) => {
@@ -208,6 +301,10 @@ impl StraightLineCode {
             NegateBySecondBit { shifted, value } => match f.bits(v[shifted]) & 2 {
                 2 => -v[value],
                 _ => v[value],
+            },
+            SelectLess { x, y, less, other } => match v[x] < v[y] {
+                true => v[less],
+                false => v[other],
             },
             TableEntry {
                 table,

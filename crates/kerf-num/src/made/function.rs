@@ -42,25 +42,57 @@ pub enum ArgumentGuard {
         /// The largest magnitude.
         to: f64,
     },
+    /// Both of two arguments in their ranges, and the larger magnitude not below a number
+    Rectangle {
+        /// The smallest and the largest first argument.
+        x: [f64; 2],
+        /// The smallest and the largest second argument.
+        y: [f64; 2],
+        /// The smallest of the larger magnitudes.
+        larger_from: f64,
+    },
 }
 
 impl ArgumentGuard {
-    /// Whether the code was made for an argument.
-    pub fn admits(&self, x: f64) -> bool {
-        match *self {
-            ArgumentGuard::Between { from, to } => x >= from && x <= to,
-            ArgumentGuard::Magnitude { from, to } => x.abs() >= from && x.abs() <= to,
+    /// Whether the code was made for these arguments.
+    pub fn admits(&self, arguments: &[f64]) -> bool {
+        let within = |x: f64, [from, to]: [f64; 2]| x >= from && x <= to;
+        match (*self, arguments) {
+            (ArgumentGuard::Between { from, to }, [x]) => within(*x, [from, to]),
+            (ArgumentGuard::Magnitude { from, to }, [x]) => within(x.abs(), [from, to]),
+            (ArgumentGuard::Rectangle { x, y, larger_from }, [a, b]) => {
+                let is_large = a.abs() >= larger_from || b.abs() >= larger_from;
+                within(*a, x) && within(*b, y) && is_large
+            }
+            _ => false,
         }
     }
 
-    /// The two numbers of the comparison.
-    pub fn ends(&self) -> (f64, f64) {
+    /// Whether it is of two arguments.
+    pub fn is_of_two(&self) -> bool {
+        matches!(self, ArgumentGuard::Rectangle { .. })
+    }
+
+    /// The pairs of numbers of its comparisons.
+    pub fn ranges(&self) -> Vec<[f64; 2]> {
         match *self {
             ArgumentGuard::Between { from, to } | ArgumentGuard::Magnitude { from, to } => {
-                (from, to)
+                vec![[from, to]]
             }
+            ArgumentGuard::Rectangle { x, y, .. } => vec![x, y],
         }
     }
+}
+
+/// How a made function is called, as the library's function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallForm {
+    /// `f(x)`
+    OneArgument,
+    /// `f(x, y)`
+    TwoArguments,
+    /// `f(x, &first, &second)`
+    TwoResults,
 }
 
 /// A math function made for a range and an error. Its JSON has one line for each operation.
@@ -73,6 +105,8 @@ pub struct MadeFunction {
     pub from: f64,
     /// The largest one.
     pub to: f64,
+    /// The range of the second argument, of functions that have two.
+    pub second: Option<[f64; 2]>,
     /// The error that was asked for.
     pub error: f64,
     /// What errors are measured against.
@@ -104,7 +138,22 @@ impl MadeFunction {
 
     /// The value for an argument that the guard admits; none for others, which are the library's.
     pub fn evaluate(&self, x: f64) -> Option<f64> {
-        self.guard.admits(x).then(|| self.code.evaluate(x))
+        self.results(&[x])?.first().copied()
+    }
+
+    /// The results for arguments that the guard admits; none for others.
+    pub fn results(&self, arguments: &[f64]) -> Option<Vec<f64>> {
+        let inside = self.guard.admits(arguments);
+        inside.then(|| self.code.results(arguments))
+    }
+
+    /// How it is called.
+    pub fn form(&self) -> CallForm {
+        match (self.guard.is_of_two(), self.code.second_result) {
+            (true, _) => CallForm::TwoArguments,
+            (false, Some(_)) => CallForm::TwoResults,
+            (false, None) => CallForm::OneArgument,
+        }
     }
 
     /// The name of the library's function in the format.
@@ -130,6 +179,7 @@ impl MadeFunction {
         add(&format!("{:?}", text.guard));
         text.steps.iter().for_each(|s| add(s));
         add(&text.result);
+        text.second_result.iter().for_each(|r| add(r));
         add(&format!("{:?}", text.tables));
         format!("{:08x}", (h >> 32) as u32 ^ h as u32)
     }
@@ -140,14 +190,16 @@ impl std::fmt::Display for MadeFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} in {} for {:e} to {:e}, {} error at most {:.3e}, ",
+            "{} in {} for {:e} to {:e}, ",
             self.function,
             self.format().name(),
             self.from,
-            self.to,
-            self.measure,
-            self.bound
+            self.to
         )?;
+        if let Some([from, to]) = self.second {
+            write!(f, "second argument {from:e} to {to:e}, ")?;
+        }
+        write!(f, "{} error at most {:.3e}, ", self.measure, self.bound)?;
         match self.pieces {
             1 => write!(f, "degree {}", self.degree),
             n => write!(f, "{n} polynomials of degree {}", self.degree),
@@ -180,6 +232,9 @@ pub enum MadeFunctionError {
         /// The larger end.
         to: f64,
     },
+    /// A range of the second argument without a guard of two, or the other way round; or two arguments and two results.
+    #[error("`second` and a guard of two arguments go together, and with one result only")]
+    Form,
     /// A table without entries, or with too many.
     #[error("table {0} has no entries, or more than {LARGEST_TABLE}")]
     Table(usize),
@@ -196,6 +251,8 @@ struct MadeFunctionText {
     format: WorkingFormat,
     from: f64,
     to: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    second: Option<[f64; 2]>,
     error: f64,
     measure: ErrorMeasure,
     proven: f64,
@@ -205,18 +262,21 @@ struct MadeFunctionText {
     guard: ArgumentGuard,
     steps: Vec<String>,
     result: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    second_result: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tables: Vec<Vec<f64>>,
 }
 
 impl From<MadeFunction> for MadeFunctionText {
     fn from(m: MadeFunction) -> MadeFunctionText {
-        let (steps, result) = step_text::write(&m.code);
+        let code = step_text::write(&m.code);
         MadeFunctionText {
             function: m.function,
             format: m.code.format,
             from: m.from,
             to: m.to,
+            second: m.second,
             error: m.error,
             measure: m.measure,
             proven: m.bound,
@@ -224,8 +284,9 @@ impl From<MadeFunction> for MadeFunctionText {
             degree: m.degree,
             pieces: m.pieces,
             guard: m.guard,
-            steps,
-            result,
+            steps: code.steps,
+            result: code.result,
+            second_result: code.second_result,
             tables: m.code.tables,
         }
     }
@@ -239,27 +300,39 @@ impl TryFrom<MadeFunctionText> for MadeFunction {
         if t.function.is_empty() || t.function.len() > 16 || !t.function.chars().all(word) {
             return Err(MadeFunctionError::Name(t.function));
         }
-        let (from, to) = t.guard.ends();
-        let numbers = [from, to]
-            .into_iter()
-            .chain(t.tables.iter().flatten().copied());
+        let ranges = t.guard.ranges();
+        let two = t.guard.is_of_two();
+        if t.second.is_some() != two || (two && t.second_result.is_some()) {
+            return Err(MadeFunctionError::Form);
+        }
+        let mut numbers: Vec<f64> = ranges.iter().flatten().copied().collect();
+        if let ArgumentGuard::Rectangle { larger_from, .. } = t.guard {
+            numbers.push(larger_from);
+        }
+        numbers.extend(t.tables.iter().flatten());
         let foreign = |x: &f64| !(x.is_finite() && t.format.has(*x));
         if let Some(number) = numbers.into_iter().find(foreign) {
             let format = t.format.name();
             return Err(MadeFunctionError::Number { number, format });
         }
-        if from > to {
+        if let Some([from, to]) = ranges.into_iter().find(|[from, to]| from > to) {
             return Err(MadeFunctionError::Guard { from, to });
         }
         let unfit = |x: &Vec<f64>| x.is_empty() || x.len() > LARGEST_TABLE;
         if let Some(k) = t.tables.iter().position(unfit) {
             return Err(MadeFunctionError::Table(k));
         }
-        let code = step_text::parse(t.format, &t.steps, &t.result, t.tables)?;
+        let text = step_text::CodeText {
+            steps: t.steps,
+            result: t.result,
+            second_result: t.second_result,
+        };
+        let code = step_text::parse(t.format, &text, t.tables, two)?;
         Ok(MadeFunction {
             function: t.function,
             from: t.from,
             to: t.to,
+            second: t.second,
             error: t.error,
             measure: t.measure,
             bound: t.proven,

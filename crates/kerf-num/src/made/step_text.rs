@@ -1,5 +1,5 @@
-//! Steps of straight-line code as text, one operation a line: `fma $0 x 0.5`. `x` is the argument, `$3` the result of the
-//! line with that number, and numbers are constants in the shortest form that reads back to the bit.
+//! Steps of straight-line code as text, one operation a line: `fma $0 x 0.5`. `x` is the argument, `y` the second one of
+//! functions that have two, `$3` the result of the line with that number, and numbers are constants in the shortest form that reads back to the bit.
 use super::code::{CodeStep, StepIndex, StraightLineCode};
 use super::working_format::WorkingFormat;
 
@@ -16,23 +16,37 @@ pub struct ParseCodeStepError {
     pub why: String,
 }
 
-/// Lines and result of a code.
-pub(super) fn write(code: &StraightLineCode) -> (Vec<String>, String) {
-    let is_line = |s: &CodeStep| !matches!(s, CodeStep::Argument | CodeStep::Constant(_));
+/// A code as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CodeText {
+    /// Its lines.
+    pub steps: Vec<String>,
+    /// What its result is.
+    pub result: String,
+    /// The second result, of functions that have two.
+    pub second_result: Option<String>,
+}
+
+/// The text of a code.
+pub(super) fn write(code: &StraightLineCode) -> CodeText {
     let mut numbers = Vec::new();
     let mut lines = 0;
-    for s in &code.steps {
+    for i in 0..code.steps.len() {
         numbers.push(lines);
-        lines += usize::from(is_line(s));
+        lines += usize::from(code.is_operation(i));
     }
     let operand = |i: StepIndex| match code.steps[i] {
         CodeStep::Argument => "x".to_owned(),
+        CodeStep::SecondArgument => "y".to_owned(),
         CodeStep::Constant(c) => format!("{c:?}"),
         _ => format!("${}", numbers[i]),
     };
-    let all = code.steps.iter().filter(|s| is_line(s));
-    let all = all.map(|s| line(s, &operand)).collect();
-    (all, operand(code.result))
+    let all = (0..code.steps.len()).filter(|i| code.is_operation(*i));
+    CodeText {
+        steps: all.map(|i| line(&code.steps[i], &operand)).collect(),
+        result: operand(code.result),
+        second_result: code.second_result.map(operand),
+    }
 }
 
 fn line(step: &CodeStep, operand: &dyn Fn(StepIndex) -> String) -> String {
@@ -43,12 +57,14 @@ fn line(step: &CodeStep, operand: &dyn Fn(StepIndex) -> String) -> String {
         all.join(" ")
     };
     match *step {
-        Argument | Constant(_) => String::new(),
+        Argument | SecondArgument | Constant(_) => String::new(),
         Add(x, y) => words("add", &[x, y]),
         Sub(x, y) => words("sub", &[x, y]),
         Mul(x, y) => words("mul", &[x, y]),
         Fma(x, y, z) => words("fma", &[x, y, z]),
         NegatedFma(x, y, z) => words("nfma", &[x, y, z]),
+        Quotient(x, y) => words("div", &[x, y]),
+        SquareRoot(x) => words("sqrt", &[x]),
         Magnitude(x) => words("abs", &[x]),
         CopySign(x, y) => words("copysign", &[x, y]),
         PowerOfTwo(k) => words("pow2", &[k]),
@@ -56,6 +72,7 @@ fn line(step: &CodeStep, operand: &dyn Fn(StepIndex) -> String) -> String {
         Significand { x, split } => format!("significand {} {split:?}", operand(x)),
         SelectOdd { shifted, odd, even } => words("odd", &[shifted, odd, even]),
         NegateBySecondBit { shifted, value } => words("negate2", &[shifted, value]),
+        SelectLess { x, y, less, other } => words("less", &[x, y, less, other]),
         TableEntry {
             table,
             shifted,
@@ -70,6 +87,8 @@ struct Reader<'t> {
     /// The step of each line.
     lines: Vec<StepIndex>,
     text: &'t str,
+    /// Whether there is a second argument.
+    has_y: bool,
 }
 
 impl Reader<'_> {
@@ -91,6 +110,9 @@ impl Reader<'_> {
     fn operand(&mut self, word: &str) -> Result<StepIndex, ParseCodeStepError> {
         if word == "x" {
             return Ok(0);
+        }
+        if word == "y" && self.has_y {
+            return Ok(self.code.second_argument());
         }
         if let Some(n) = word.strip_prefix('$') {
             let known = n.parse::<usize>().ok();
@@ -122,6 +144,8 @@ impl Reader<'_> {
             ("mul", [x, y]) => Mul(self.operand(x)?, self.operand(y)?),
             ("fma", [x, y, z]) => Fma(self.operand(x)?, self.operand(y)?, self.operand(z)?),
             ("nfma", [x, y, z]) => NegatedFma(self.operand(x)?, self.operand(y)?, self.operand(z)?),
+            ("div", [x, y]) => Quotient(self.operand(x)?, self.operand(y)?),
+            ("sqrt", [x]) => SquareRoot(self.operand(x)?),
             ("abs", [x]) => Magnitude(self.operand(x)?),
             ("copysign", [x, y]) => CopySign(self.operand(x)?, self.operand(y)?),
             ("pow2", [k]) => PowerOfTwo(self.operand(k)?),
@@ -141,6 +165,12 @@ impl Reader<'_> {
             ("negate2", [shifted, value]) => NegateBySecondBit {
                 shifted: self.operand(shifted)?,
                 value: self.operand(value)?,
+            },
+            ("less", [x, y, less, other]) => SelectLess {
+                x: self.operand(x)?,
+                y: self.operand(y)?,
+                less: self.operand(less)?,
+                other: self.operand(other)?,
             },
             ("table", [table, shifted, first]) => {
                 let known = table.parse().ok().filter(|t| *t < self.code.tables.len());
@@ -162,30 +192,39 @@ impl Reader<'_> {
     }
 }
 
-/// The code of lines and a result.
+/// The code of a text; `y` is an operand where there is a second argument.
 pub(super) fn parse(
     format: WorkingFormat,
-    lines: &[String],
-    result: &str,
+    text: &CodeText,
     tables: Vec<Vec<f64>>,
+    has_y: bool,
 ) -> Result<StraightLineCode, ParseCodeStepError> {
     let mut r = Reader {
         code: StraightLineCode::new(format),
         lines: Vec::new(),
-        text: result,
+        text: &text.result,
+        has_y,
     };
     r.code.tables = tables;
-    if lines.len() > MOST_STEPS {
+    if text.steps.len() > MOST_STEPS {
         return Err(r.wrong(format!("there are more than {MOST_STEPS} lines before it")));
     }
-    for line in lines {
+    for line in &text.steps {
         r.text = line;
         let step = r.step()?;
         let at = r.code.push("v", step);
         r.lines.push(at);
     }
-    r.text = result;
-    r.code.result = r.operand(result)?;
+    r.text = &text.result;
+    let result = r.operand(&text.result)?;
+    r.code.second_result = match &text.second_result {
+        Some(second) => {
+            r.text = second;
+            Some(r.operand(second)?)
+        }
+        None => None,
+    };
+    r.code.result = result;
     Ok(r.code)
 }
 
@@ -193,8 +232,12 @@ pub(super) fn parse(
 mod tests {
     use super::*;
 
-    fn lines(text: &str) -> Vec<String> {
-        text.lines().map(str::to_owned).collect()
+    fn text(steps: &str, result: &str) -> CodeText {
+        CodeText {
+            steps: steps.lines().map(str::to_owned).collect(),
+            result: result.to_owned(),
+            second_result: None,
+        }
     }
 
     const ALL: &str = "\
@@ -210,43 +253,44 @@ exponent x 0.75
 significand x 0.75
 odd $0 $6 $7
 negate2 $0 $10
-table 0 $0 -3";
+table 0 $0 -3
+div x y
+sqrt y
+less x y $13 $14";
 
     #[test]
     fn every_step_reads_back() {
         let tables = vec![vec![1.0, -2.5]];
-        let code = parse(WorkingFormat::F64, &lines(ALL), "$11", tables).expect("parses");
-        assert_eq!(write(&code), (lines(ALL), "$11".to_owned()));
-        // Add, its argument, and what it adds; and so on.
-        assert_eq!(code.steps.len(), 13 + 1 + 4);
+        let mut all = text(ALL, "$11");
+        all.second_result = Some("$3".into());
+        let code = parse(WorkingFormat::F64, &all, tables, true).expect("parses");
+        assert_eq!(write(&code), all);
+        // Lines, two arguments, and four constants.
+        assert_eq!(code.steps.len(), 16 + 2 + 4);
     }
 
     #[test]
     fn what_is_no_step_is_refused_by_name() {
-        for (text, part) in [
+        for (line, part) in [
             ("", "no operation"),
             ("frob x", "no operation `frob` of 1 operands"),
             ("add x", "no operation `add` of 1 operands"),
             ("add x $0", "`$0` is no line before it"),
             ("add x y", "`y` is no number of f32"),
+            ("less x 1.0 x", "no operation `less` of 3 operands"),
             ("add x 0.1", "`0.1` is no number of f32"),
             ("add x inf", "no number"),
             ("exponent x 0.0", "positive normal"),
             ("table 0 x 0", "no such table"),
         ] {
-            let e = parse(
-                WorkingFormat::F32,
-                &lines(&format!("{text}\n")),
-                "x",
-                vec![],
-            );
-            let e = match text {
-                "" => parse(WorkingFormat::F32, &[String::new()], "x", vec![]),
-                _ => e,
-            };
-            let e = e.expect_err(text).to_string();
-            assert!(e.contains(part), "{text}: {e}");
+            let mut one = text(line, "x");
+            if line.is_empty() {
+                one.steps.push(String::new());
+            }
+            let e = parse(WorkingFormat::F32, &one, vec![], false);
+            let e = e.expect_err(line).to_string();
+            assert!(e.contains(part), "{line}: {e}");
         }
-        assert!(parse(WorkingFormat::F64, &[], "$0", vec![]).is_err());
+        assert!(parse(WorkingFormat::F64, &text("", "$0"), vec![], true).is_err());
     }
 }

@@ -87,6 +87,20 @@ impl WorkingFormat {
             F32 => f64::from(x as f32 * y as f32),
         }
     }
+    /// x / y
+    pub fn div(self, x: f64, y: f64) -> f64 {
+        match self {
+            F64 => x / y,
+            F32 => f64::from(x as f32 / y as f32),
+        }
+    }
+    /// The square root of x.
+    pub fn sqrt(self, x: f64) -> f64 {
+        match self {
+            F64 => x.sqrt(),
+            F32 => f64::from((x as f32).sqrt()),
+        }
+    }
     /// x * y + z
     pub fn fma(self, x: f64, y: f64, z: f64) -> f64 {
         match self {

@@ -6,7 +6,7 @@ use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::recorders::Recorders;
 use super::told::{self, Terms, lost, see, terms, told, told_of_argument};
-use super::values::{argument, lanes, larger, values};
+use super::values::{arguments, lanes, larger, values};
 use super::{CountDevice, Detail};
 use kerf_ir::address::touched;
 use kerf_ir::sites::{classify, float_shape};
@@ -81,8 +81,9 @@ impl<'m> Pass<'m> {
                 b.call(see, &[to, x]);
             }
         }
-        if let Some((x, f)) = argument(i).and_then(|x| Some((x, x.ty().format()?))) {
-            let see = self.function_apart("argument", f, 1, |b, args| told_of_argument(b, args[0]));
+        for (x, (what, own)) in arguments(i).into_iter().zip(told::ARGUMENTS) {
+            let Some(f) = x.ty().format() else { continue };
+            let see = self.function_apart(what, f, 1, |b, args| told_of_argument(b, args[0], own));
             b.call(see, &[to, x]);
         }
         let Some(t) = terms(i, op) else { return };
@@ -247,8 +248,8 @@ impl<'m> Pass<'m> {
                 see(at, x, &slots);
             }
         }
-        if let Some(x) = argument(i) {
-            told::take(at, told_of_argument(at, x), &slots);
+        for (x, (_, own)) in arguments(i).into_iter().zip(told::ARGUMENTS) {
+            told::take(at, told_of_argument(at, x, own), &slots);
         }
         if let Some(t) = terms(i, op) {
             cancellation(at, i, &t, format, slots[fields::CANCELLATION]);

@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 32;
 pub(super) const BLOCK_FIELDS: usize = LANES + 1;
 
 /// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 19;
+pub(super) const FIELDS: usize = 21;
 /// Largest finite magnitude, as bits.
 pub(super) const LARGEST: usize = 0;
 /// How far the smallest magnitude that is not zero lies below infinity, in bits.
@@ -57,6 +57,11 @@ pub(super) const LARGEST_ARGUMENT: usize = 16;
 /// The smallest one, as the complement of its key.
 pub(super) const SMALLEST_ARGUMENT: usize = 17;
 
+/// The largest finite second argument of a math call, as the key of its order.
+pub(super) const LARGEST_SECOND: usize = 19;
+/// The smallest one, as the complement of its key.
+pub(super) const SMALLEST_SECOND: usize = 20;
+
 /// Number of magnitudes below [`LEAST_DW32`], but not zero.
 pub(super) const TINY_DW32: usize = 18;
 
@@ -87,6 +92,7 @@ pub(super) fn join(field: usize) -> Join {
     match field {
         LARGEST | BELOW_INFINITY | CANCELLATION | 9 | 11 | 13 => Join::Largest,
         LARGEST_ARGUMENT | SMALLEST_ARGUMENT => Join::Largest,
+        LARGEST_SECOND | SMALLEST_SECOND => Join::Largest,
         FRACTION => Join::All,
         _ => Join::Sum,
     }

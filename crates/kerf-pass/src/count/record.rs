@@ -1,8 +1,8 @@
 //! What the counters say: one record a site, and how records of several launches add up.
 use super::fields::{
     BELOW_INFINITY, BLOCK_FIELDS, CANCELLATION, FIELDS, FORMATS, FRACTION, INFINITE, Join, LANES,
-    LARGEST, LARGEST_ARGUMENT, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT, TINY_DW32,
-    TINY_F16, TINY_F32, ZERO, infinity, join, number_of_key, unit,
+    LARGEST, LARGEST_ARGUMENT, LARGEST_SECOND, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT,
+    SMALLEST_SECOND, TINY_DW32, TINY_F16, TINY_F32, ZERO, infinity, join, number_of_key, unit,
 };
 use super::lanes::Spread;
 use super::values::is_sum;
@@ -52,9 +52,12 @@ pub struct SiteRecord {
     /// Largest loss of leading bits in a sum: exponent of the larger operand less that of the result.
     /// All bits of the format where the result was zero.
     pub cancellation: Option<u32>,
-    /// Smallest and largest finite argument of a math function of one number.
+    /// Smallest and largest finite argument of a math function, of two arguments the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<[f64; 2]>,
+    /// Smallest and largest finite second argument of a math function of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_arguments: Option<[f64; 2]>,
     /// What its operation alone would lose in narrower formats, whose exponents are taken as unlimited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalError>,
@@ -92,6 +95,11 @@ fn local_errors(raw: &[u64; FIELDS], format: Format) -> Vec<LocalError> {
         .collect()
 }
 
+/// Smallest and largest number by their fields; none where nothing was seen.
+fn ends(smallest: u64, largest: u64) -> Option<[f64; 2]> {
+    (largest > 0).then(|| [!smallest, largest].map(number_of_key))
+}
+
 fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRecord {
     let largest = (raw[LARGEST] > 0).then(|| format.decode(raw[LARGEST]));
     let smallest =
@@ -115,10 +123,8 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
             f => bits - f.trailing_zeros().min(bits - 1),
         },
         cancellation: (sums && count > 0).then_some(raw[CANCELLATION] as u32),
-        arguments: (raw[LARGEST_ARGUMENT] > 0).then(|| {
-            let ends = [!raw[SMALLEST_ARGUMENT], raw[LARGEST_ARGUMENT]];
-            ends.map(number_of_key)
-        }),
+        arguments: ends(raw[SMALLEST_ARGUMENT], raw[LARGEST_ARGUMENT]),
+        second_arguments: ends(raw[SMALLEST_SECOND], raw[LARGEST_SECOND]),
         local: local_errors(raw, format),
     }
 }

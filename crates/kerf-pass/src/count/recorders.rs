@@ -6,7 +6,7 @@
 use super::fields::{CANCELLATION, FIELDS};
 use super::local::{self, Locals};
 use super::told::{self, Terms, lost, see, terms, told_of_argument};
-use super::values::{argument, field_of, lanes, larger, operands, values};
+use super::values::{arguments, field_of, lanes, larger, operands, values};
 use kerf_ir::sites::float_shape;
 use kerf_llvm::{Builder, Linkage, Module, Opcode, Type, Value};
 use kerf_num::Format;
@@ -82,16 +82,17 @@ impl<'m> Recorders<'m> {
                 b.call(f, &args);
             }
         }
-        if let Some((x, own)) = argument(i).and_then(|x| Some((x, x.ty().format()?))) {
-            let f = self.argument_function(own);
+        for (x, argument) in arguments(i).into_iter().zip(told::ARGUMENTS) {
+            let Some(own) = x.ty().format() else { continue };
+            let f = self.argument_function(own, argument);
             b.call(f, &[to, x]);
         }
     }
 
-    /// The function that takes the argument of a math call in a format.
-    fn argument_function(&mut self, format: Format) -> Value {
+    /// The function that takes an argument of a math call in a format.
+    fn argument_function(&mut self, format: Format, (what, own): (&str, [usize; 2])) -> Value {
         let m = self.m;
-        let name = format!("__kerf_count_record_argument_{format}");
+        let name = format!("__kerf_count_record_{what}_{format}");
         *self.functions.entry(name.clone()).or_insert_with(|| {
             let params = [m.ptr_ty(0), m.float_ty(format)];
             let f = m.add_function(&name, m.void_ty().function(&params));
@@ -100,7 +101,7 @@ impl<'m> Recorders<'m> {
             let b = Builder::at_end(m.append_block(f, "entry"));
             let args = f.params();
             let slots: Vec<Value> = (0..FIELDS).map(|k| field_of(&b, args[0], k)).collect();
-            told::take(&b, told_of_argument(&b, args[1]), &slots);
+            told::take(&b, told_of_argument(&b, args[1], own), &slots);
             b.ret(None);
             f
         })

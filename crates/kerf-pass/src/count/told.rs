@@ -74,7 +74,11 @@ pub(super) fn told(b: &Builder, x: Value) -> Vec<(usize, Value)> {
 }
 
 /// What the argument of a math call says.
-pub(super) fn told_of_argument(b: &Builder, x: Value) -> Vec<(usize, Value)> {
+pub(super) fn told_of_argument(
+    b: &Builder,
+    x: Value,
+    [largest, smallest]: [usize; 2],
+) -> Vec<(usize, Value)> {
     let wide = b.float_ty(Format::F64);
     let x = super::local::widened(b, x);
     let bits = b.bitcast(x, b.int_ty(64));
@@ -86,13 +90,19 @@ pub(super) fn told_of_argument(b: &Builder, x: Value) -> Vec<(usize, Value)> {
     let complement = b.xor(key, b.i64(u64::MAX));
     let zero = b.i64(0);
     vec![
-        (fields::LARGEST_ARGUMENT, b.select(finite, key, zero)),
-        (
-            fields::SMALLEST_ARGUMENT,
-            b.select(finite, complement, zero),
-        ),
+        (largest, b.select(finite, key, zero)),
+        (smallest, b.select(finite, complement, zero)),
     ]
 }
+
+/// The arguments of a math call: what functions that note them are called by, and their fields.
+pub(super) const ARGUMENTS: [(&str, [usize; 2]); 2] = [
+    (
+        "argument",
+        [fields::LARGEST_ARGUMENT, fields::SMALLEST_ARGUMENT],
+    ),
+    ("second", [fields::LARGEST_SECOND, fields::SMALLEST_SECOND]),
+];
 
 /// Takes a value into a site's variables.
 pub(super) fn see(b: &Builder, x: Value, slots: &[Value]) {

@@ -22,9 +22,9 @@ pub(super) fn values(i: Value) -> Vec<Value> {
     }
 }
 
-/// The argument of a call of a math function of one number.
-pub(super) fn argument(i: Value) -> Option<Value> {
-    crate::math::library_function(i).map(|_| i.args()[0])
+/// The numbers that a call of a math function takes which can be made: one or two.
+pub(super) fn arguments(i: Value) -> Vec<Value> {
+    crate::math::library_call(i).map_or(Vec::new(), |c| c.arguments)
 }
 
 /// What an instruction takes.

@@ -14,28 +14,63 @@ use kerf_llvm::{
     Builder, IntPred, Linkage, LlvmError, Module, Opcode, RealPred, Type, Value, space,
 };
 use kerf_num::Format;
-use kerf_num::made::{ArgumentGuard, CodeStep, MadeFunction, WorkingFormat};
+use kerf_num::made::{ArgumentGuard, CallForm, CodeStep, MadeFunction, WorkingFormat};
 use std::collections::BTreeMap;
 
 /// Before the names of marks.
 const MARK: &str = "__nv_kerf.made.";
 
-/// The function of libdevice that a call is of, named as in f64, where it takes and gives one number.
-pub fn library_function(i: Value) -> Option<String> {
-    if i.opcode() != Some(Opcode::LLVMCall) || i.args().len() != 1 {
+/// Before the names of marks of functions that write two results.
+const MARK_OF_TWO_RESULTS: &str = "__nv_kerf.sincos.made.";
+
+/// Functions of two numbers that can be made, named as in f64.
+const TWO_ARGUMENTS: [&str; 4] = ["pow", "hypot", "rhypot", "atan2"];
+
+/// A call of a function of libdevice that a made function could compute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LibraryCall {
+    /// The function, named as in f64.
+    pub name: String,
+    /// The numbers that it takes.
+    pub arguments: Vec<Value>,
+    /// How it is called.
+    pub form: CallForm,
+}
+
+/// The function of libdevice that a call is of, where it takes one number and gives one, takes two of those that can be made, or is
+/// sincos.
+pub fn library_call(i: Value) -> Option<LibraryCall> {
+    if i.opcode() != Some(Opcode::LLVMCall) {
         return None;
     }
     let name = i.callee_name()?;
     let name = name.strip_prefix("__nv_")?;
-    let x = i.args()[0].ty();
-    if x != i.ty() || x.is_vector() {
+    let all = i.args();
+    let x = all.first()?.ty();
+    if x.is_vector() {
         return None;
     }
-    match x.format()? {
-        Format::F64 => Some(name.to_owned()),
-        Format::F32 => Some(name.strip_suffix('f')?.to_owned()),
-        _ => None,
-    }
+    let name = match x.format()? {
+        Format::F64 => name,
+        Format::F32 => name.strip_suffix('f')?,
+        _ => return None,
+    };
+    let form = match all.as_slice() {
+        [_] if x == i.ty() => CallForm::OneArgument,
+        [_, y] if x == i.ty() && x == y.ty() && TWO_ARGUMENTS.contains(&name) => {
+            CallForm::TwoArguments
+        }
+        [_, sine, cosine] if name == "sincos" && sine.ty().is_ptr() && cosine.ty().is_ptr() => {
+            CallForm::TwoResults
+        }
+        _ => return None,
+    };
+    let numbers = if form == CallForm::TwoArguments { 2 } else { 1 };
+    Some(LibraryCall {
+        name: name.to_owned(),
+        arguments: all[..numbers].to_vec(),
+        form,
+    })
 }
 
 /// Whether a site can be computed by a made function in a format; the reason if not.
@@ -43,10 +78,15 @@ pub fn check(i: Value, made: &MadeFunction, format: SiteFormat) -> Result<(), Ma
     if float_shape(i.ty()).is_some_and(|s| s.1 > 1) {
         return Err(MadeCallError::Vector);
     }
-    let call = library_function(i).ok_or(MadeCallError::NoCall)?;
-    if call != made.function {
-        let made = made.function.clone();
-        return Err(MadeCallError::OtherFunction { call, made });
+    let call = library_call(i).ok_or(MadeCallError::NoCall)?;
+    if call.name != made.function {
+        return Err(MadeCallError::OtherFunction {
+            call: call.name,
+            made: made.function.clone(),
+        });
+    }
+    if call.form != made.form() {
+        return Err(MadeCallError::OtherForm(call.name));
     }
     if format.is_pair() {
         return Err(MadeCallError::Pair(format));
@@ -68,16 +108,25 @@ pub fn check(i: Value, made: &MadeFunction, format: SiteFormat) -> Result<(), Ma
 /// Puts marks in the place of sites, each of which [`check`] has passed; numbers are those of the functions.
 pub(crate) fn mark(m: &Module, sites: &[(Value, usize)]) -> Vec<(Value, Value)> {
     let marked = sites.iter().map(|(i, number)| {
-        let x = i.args()[0];
-        let end = match x.ty().format() {
+        let args = i.args();
+        let end = match args[0].ty().format() {
             Some(Format::F64) => 'd',
             _ => 's',
         };
-        let name = format!("{MARK}{number}.{end}");
-        let f = m.declare(&name, i.ty().function(&[x.ty()]));
-        f.mark_pure();
-        let call = Builder::before(*i).call(f, &[x]);
-        i.become_value(call);
+        let mark = match i.ty().is_void() {
+            true => MARK_OF_TWO_RESULTS,
+            false => MARK,
+        };
+        let types: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+        let f = m.declare(&format!("{mark}{number}.{end}"), i.ty().function(&types));
+        if kerf_ir::prepare::is_pure_math(f) {
+            f.mark_pure();
+        }
+        let call = Builder::before(*i).call(f, &args);
+        match i.ty().is_void() {
+            true => i.erase(),
+            false => i.become_value(call),
+        }
         (*i, call)
     });
     marked.collect()
@@ -86,8 +135,9 @@ pub(crate) fn mark(m: &Module, sites: &[(Value, usize)]) -> Vec<(Value, Value)> 
 /// The number of the function that a mark stands for.
 fn marked(i: Value) -> Option<usize> {
     let name = i.callee_name()?;
-    let number = name.strip_prefix(MARK)?.split('.').next()?;
-    number.parse().ok()
+    let mark = name.strip_prefix(MARK);
+    let number = mark.or_else(|| name.strip_prefix(MARK_OF_TWO_RESULTS))?;
+    number.split('.').next()?.parse().ok()
 }
 
 /// Puts calls of the functions' code in the place of all marks.
@@ -100,16 +150,22 @@ pub(crate) fn expand(m: &Module, functions: &[&MadeFunction]) -> Result<(), Llvm
     let mut defined: BTreeMap<usize, Value> = BTreeMap::new();
     for (i, number) in marks {
         let made = functions.get(number).copied();
-        let made = made.filter(|f| Some(number_format(f)) == i.ty().format());
+        let format = i.args().first().and_then(|x| x.ty().format());
+        let made = made.filter(|f| Some(number_format(f)) == format);
         let made = made.ok_or_else(|| LlvmError(format!("no function for {}", i.print())))?;
         let f = *defined
             .entry(number)
             .or_insert_with(|| define(m, made, number));
         let call = Builder::before(i).call(f, &i.args());
-        i.become_value(call);
+        match i.ty().is_void() {
+            true => i.erase(),
+            false => i.become_value(call),
+        }
     }
     for f in m.functions() {
-        if f.name().starts_with(MARK) && f.users().is_empty() {
+        let name = f.name();
+        let is_mark = name.starts_with(MARK) || name.starts_with(MARK_OF_TWO_RESULTS);
+        if is_mark && f.users().is_empty() {
             f.delete_function();
         }
     }
@@ -130,46 +186,83 @@ fn number_format(made: &MadeFunction) -> Format {
     }
 }
 
-/// The function with the code of a made one.
+/// The function with the code of a made one. With two results it writes them on the way that is taken.
 fn define(m: &Module, made: &MadeFunction, number: usize) -> Value {
     let t = m.float_ty(number_format(made));
+    let form = made.form();
+    let signature = match form {
+        CallForm::OneArgument => t.function(&[t]),
+        CallForm::TwoArguments => t.function(&[t, t]),
+        CallForm::TwoResults => m.void_ty().function(&[t, m.ptr_ty(0), m.ptr_ty(0)]),
+    };
     let name = format!("{MADE_FUNCTIONS}{number}.{}", made.library_name());
-    let f = m.add_function(&name, t.function(&[t]));
+    let f = m.add_function(&name, signature);
     f.set_linkage(Linkage::LLVMInternalLinkage);
     f.add_enum_attr("alwaysinline");
-    f.mark_pure();
     let entry = m.append_block(f, "entry");
     let b = Builder::at_end(entry);
-    let x = f.params()[0];
-    let inside = admitted(&b, &made.guard, x);
-    let value = Steps::new(m, &b, made, number).value(x);
-    let (library, done) = (m.append_block(f, "library"), m.append_block(f, "done"));
-    b.cond_br(inside, done, library);
-    b.move_to_end(library);
-    let g = m.declare(&format!("__nv_{}", made.library_name()), t.function(&[t]));
-    if kerf_ir::prepare::is_pure_math(g) {
-        g.mark_pure();
+    let params = f.params();
+    let arguments = match form {
+        CallForm::TwoArguments => &params[..2],
+        _ => &params[..1],
+    };
+    let inside = admitted(&b, &made.guard, arguments);
+    let values = Steps::new(m, &b, made, number).results(arguments);
+    let library = m.declare(&format!("__nv_{}", made.library_name()), signature);
+    if kerf_ir::prepare::is_pure_math(library) {
+        library.mark_pure();
     }
-    let other = b.call(g, &[x]);
+    let outside = m.append_block(f, "library");
+    if let [first, second] = values[..] {
+        let code = m.append_block(f, "code");
+        b.cond_br(inside, code, outside);
+        b.move_to_end(code);
+        b.store(first, params[1]);
+        b.store(second, params[2]);
+        b.ret(None);
+        b.move_to_end(outside);
+        b.call(library, &params);
+        b.ret(None);
+        return f;
+    }
+    f.mark_pure();
+    let done = m.append_block(f, "done");
+    b.cond_br(inside, done, outside);
+    b.move_to_end(outside);
+    let other = b.call(library, &params);
     b.br(done);
     b.move_to_end(done);
     let result = b.phi(t);
-    result.add_incoming(&[(value, entry), (other, library)]);
+    result.add_incoming(&[(values[0], entry), (other, outside)]);
     b.ret(Some(result));
     f
 }
 
-/// Whether an argument is one that the code was made for; false of NaN.
-fn admitted(b: &Builder, guard: &ArgumentGuard, x: Value) -> Value {
-    let t = x.ty();
-    let (from, to) = guard.ends();
-    let x = match guard {
-        ArgumentGuard::Between { .. } => x,
-        ArgumentGuard::Magnitude { .. } => b.intrinsic("llvm.fabs", &[t], &[x]),
+/// Whether arguments are ones that the code was made for; false of NaN.
+fn admitted(b: &Builder, guard: &ArgumentGuard, arguments: &[Value]) -> Value {
+    let t = arguments[0].ty();
+    let magnitude = |x: Value| b.intrinsic("llvm.fabs", &[t], &[x]);
+    let at_least = |x: Value, from: f64| b.fcmp(RealPred::LLVMRealOGE, x, t.real(from));
+    let within = |x: Value, [from, to]: [f64; 2]| {
+        let below = b.fcmp(RealPred::LLVMRealOLE, x, t.real(to));
+        b.and(at_least(x, from), below)
     };
-    let above = b.fcmp(RealPred::LLVMRealOGE, x, t.real(from));
-    let below = b.fcmp(RealPred::LLVMRealOLE, x, t.real(to));
-    b.and(above, below)
+    match (*guard, arguments) {
+        (ArgumentGuard::Rectangle { x, y, larger_from }, [first, second]) => {
+            let both = b.and(within(*first, x), within(*second, y));
+            if larger_from <= 0.0 {
+                return both;
+            }
+            let is_large = |x: Value| at_least(magnitude(x), larger_from);
+            b.and(both, b.or(is_large(*first), is_large(*second)))
+        }
+        (ArgumentGuard::Magnitude { from, to }, _) => within(magnitude(arguments[0]), [from, to]),
+        (ArgumentGuard::Between { from, to }, _) => within(arguments[0], [from, to]),
+        // A guard of two numbers is that of a call of two.
+        (ArgumentGuard::Rectangle { .. }, _) => {
+            b.fcmp(RealPred::LLVMRealPredicateFalse, arguments[0], arguments[0])
+        }
+    }
 }
 
 /// Straight-line code as instructions.
@@ -197,14 +290,15 @@ impl<'b> Steps<'b> {
         }
     }
 
-    fn value(mut self, x: Value) -> Value {
+    fn results(mut self, arguments: &[Value]) -> Vec<Value> {
         let code = &self.made.code;
         let mut values: Vec<Value> = Vec::new();
         for step in &code.steps {
-            let v = self.step(step, x, &values);
+            let v = self.step(step, arguments, &values);
             values.push(v);
         }
-        values[code.result]
+        let results = [Some(code.result), code.second_result];
+        results.into_iter().flatten().map(|r| values[r]).collect()
     }
 
     fn bits(&self, v: Value) -> Value {
@@ -240,19 +334,23 @@ impl<'b> Steps<'b> {
         self.b.sub(self.bits(x), self.bits_of(split))
     }
 
-    fn step(&mut self, step: &CodeStep, x: Value, v: &[Value]) -> Value {
+    fn step(&mut self, step: &CodeStep, arguments: &[Value], v: &[Value]) -> Value {
         use CodeStep::*;
         let b = self.b;
         let format = self.made.format();
         let fraction = self.word(format.fraction_bits().into());
         match *step {
-            Argument => x,
+            Argument => arguments[0],
+            // Only functions of two arguments have it.
+            SecondArgument => arguments[arguments.len() - 1],
             Constant(c) => self.float.real(c),
             Add(x, y) => b.bin(Opcode::LLVMFAdd, v[x], v[y]),
             Sub(x, y) => b.bin(Opcode::LLVMFSub, v[x], v[y]),
             Mul(x, y) => b.bin(Opcode::LLVMFMul, v[x], v[y]),
             Fma(x, y, z) => self.fma(v[x], v[y], v[z]),
             NegatedFma(x, y, z) => self.fma(b.fneg(v[x]), v[y], v[z]),
+            Quotient(x, y) => b.bin(Opcode::LLVMFDiv, v[x], v[y]),
+            SquareRoot(x) => b.intrinsic("llvm.sqrt", &[self.float], &[v[x]]),
             Magnitude(x) => b.intrinsic("llvm.fabs", &[self.float], &[v[x]]),
             CopySign(x, y) => b.intrinsic("llvm.copysign", &[self.float], &[v[x], v[y]]),
             PowerOfTwo(k) => {
@@ -274,6 +372,10 @@ impl<'b> Steps<'b> {
             NegateBySecondBit { shifted, value } => {
                 let negated = b.fneg(v[value]);
                 b.select(self.has_bit(v[shifted], 2), negated, v[value])
+            }
+            SelectLess { x, y, less, other } => {
+                let is_less = b.fcmp(RealPred::LLVMRealOLT, v[x], v[y]);
+                b.select(is_less, v[less], v[other])
             }
             TableEntry {
                 table,

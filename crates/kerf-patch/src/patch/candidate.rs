@@ -3,8 +3,8 @@ use super::*;
 use crate::launch::KernelBound;
 use crate::marks::MadeHelper;
 
+use kerf_function::code::{CallForm, WorkingFormat};
 use kerf_function::emit::{EmittedLanguage, source_text};
-use kerf_function::working_format::WorkingFormat;
 use kerf_pass::CodeShape;
 
 impl PatchContext<'_> {
@@ -295,15 +295,14 @@ pub(super) fn helper_texts(names: &BTreeSet<&'static str>, plan: &Plan) -> Vec<S
     let made = |name: &str| {
         let f = functions.iter().find(|f| MadeHelper::new(f).name == name)?;
         let text = source_text(f, EmittedLanguage::Cuda, name);
-        let float = if f.code.format == WorkingFormat::F64 {
-            "double"
-        } else {
-            "float"
+        let returned = match (f.form(), f.format()) {
+            (CallForm::TwoResults, _) => "void",
+            (_, WorkingFormat::F64) => "double",
+            (_, WorkingFormat::F32) => "float",
         };
-        let head = format!("__device__ {float} {name}(");
         Some(text.replace(
-            &head,
-            &format!("static __device__ __forceinline__ {float} {name}("),
+            &format!("__device__ {returned} {name}("),
+            &format!("static __device__ __forceinline__ {returned} {name}("),
         ))
     };
     let text = |n: &&'static str| math::helper(n).or_else(|| made(n));

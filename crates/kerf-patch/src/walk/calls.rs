@@ -42,7 +42,8 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         {
             self.indices_of(sine);
             self.indices_of(cosine);
-            return self.sines(node, callee, angle, entity);
+            let call = MathCall { node, callee, args };
+            return self.sines(call, angle, entity);
         }
         if name.starts_with("__shfl_")
             && scalar(&node.plain).is_some()
@@ -111,22 +112,42 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
     }
 
     /// `sincos(x, &s, &c)` in the format that it writes.
-    fn sines(
-        &mut self,
-        node: &'a AstNode,
-        callee: &'a AstNode,
-        angle: &'a AstNode,
-        entity: Entity,
-    ) -> Ty {
+    fn sines(&mut self, call: MathCall<'a>, angle: &'a AstNode, entity: Entity) -> Ty {
+        let node = call.node;
         let marks = self.marks_of_call(node).iter();
+        let made: BTreeSet<Option<MadeHelper>> = marks.clone().map(|m| m.made).collect();
         let wide: Vec<&SourceMark> = marks.filter(|m| m.from == Format::F64).collect();
         self.def(entity, agreed(&wide).map_or(Ty::Flex, ty));
         let format = self.format(entity);
         self.visit(angle, format.into());
-        if format == Format::F32 {
-            self.rename(node, callee, &format!("{}f", callee.refers_name));
+        let made = made.first().copied().flatten().filter(|_| made.len() == 1);
+        match made {
+            Some(f) if !self.cl && f.format == format => {
+                self.rewrite_name(call, Spelling::Helper(f.name), true);
+            }
+            Some(f) => {
+                self.say(node, &self.made_elsewhere(call, f));
+                self.rename_sines(call, format);
+            }
+            None => self.rename_sines(call, format),
         }
         Ty::Other
+    }
+
+    fn rename_sines(&mut self, call: MathCall<'a>, format: Format) {
+        if format == Format::F32 {
+            let name = format!("{}f", call.callee.refers_name);
+            self.rename(call.node, call.callee, &name);
+        }
+    }
+
+    /// Why a call is not computed by its made function.
+    fn made_elsewhere(&self, call: MathCall<'a>, f: MadeHelper) -> String {
+        let language = if self.cl { "OpenCL C" } else { "source" };
+        format!(
+            "{} is computed by a made function in {} in the plan, and by the library's in {language}",
+            call.callee.refers_name, f.format
+        )
     }
 
     fn marks_of_call(&self, call: &AstNode) -> &'w [SourceMark] {
@@ -207,12 +228,7 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// Writes the name of the made function that computes a call.
     fn spell_made(&mut self, call: MathCall<'a>, format: Format, f: MadeHelper) {
         if self.cl || f.format != format {
-            let language = if self.cl { "OpenCL C" } else { "source" };
-            let why = format!(
-                "{} is computed by a made function in {} in the plan, and by the library's in {language}",
-                call.callee.refers_name, f.format
-            );
-            self.say(call.node, &why);
+            self.say(call.node, &self.made_elsewhere(call, f));
             self.spell(call, format, None);
             return;
         }

@@ -26,10 +26,12 @@ use super::fitted::FittedConstants;
 use super::{CostError, LaunchPrediction, PredictedSubject, Prediction, census};
 use coarsened::{lay_out_numbered, without_layout};
 use kerf_ir::finish::{self, Reflect};
-use kerf_llvm::Module;
+use kerf_llvm::{LlvmError, Module};
 use kerf_pass::Plan;
 use launch::{CompiledKernel, SourceLines};
-use program::{division_slow_paths, is_slow_path, operations, successor_lines};
+use program::{
+    UNCONDITIONAL_SUBROUTINES, division_slow_paths, is_slow_path, operations, successor_lines,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Machine code of the kernels of a module with numbered lines, by symbol. None where device functions remain in it, whose machine code is not read.
@@ -41,7 +43,7 @@ fn compile(
     let roots: BTreeSet<String> = finish::needed(m).into_iter().collect();
     let libdevice = match roots.is_empty() {
         true => Vec::new(),
-        false => finish::trim(with.libdevice, &roots, with.arch)?,
+        false => with_inlined_subroutines(&finish::trim(with.libdevice, &roots, with.arch)?)?,
     };
     finish::finish(m, &libdevice, with.arch, Reflect::default())?;
     let functions = m.functions();
@@ -52,6 +54,22 @@ fn compile(
     let ptx = finish::ptx_with_lines(m, with.arch)?;
     let binary = (with.assemble)(&ptx)?;
     binary::read(&binary).ok_or(CostError::Binary).map(Some)
+}
+
+/// libdevice with those subroutines inlined that its functions call for every argument: machine code of subroutines is not read, and what
+/// calls one is taken for a slow path. Inlined, they have some instructions less than a call.
+fn with_inlined_subroutines(libdevice: &[u8]) -> Result<Vec<u8>, LlvmError> {
+    let m = Module::parse(libdevice, "libdevice")?;
+    let subroutines = UNCONDITIONAL_SUBROUTINES.into_iter();
+    let found: Vec<_> = subroutines.filter_map(|n| m.function(n)).collect();
+    if found.is_empty() {
+        return Ok(libdevice.to_vec());
+    }
+    for f in found {
+        f.remove_enum_attr("noinline");
+        f.add_enum_attr("alwaysinline");
+    }
+    Ok(m.bitcode())
 }
 
 impl PredictedSubject<'_> {

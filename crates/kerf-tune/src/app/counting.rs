@@ -97,10 +97,12 @@ impl AppCounts {
 fn widen(of: &mut KernelCounts, by: &KernelCounts) {
     for s in &mut of.sites {
         let other = by.sites.iter().find(|o| o.id == s.id);
-        let other = other.and_then(|o| o.seen.arguments);
-        s.seen.arguments = match (s.seen.arguments, other) {
+        let Some(other) = other else { continue };
+        let both = |one: Option<[f64; 2]>, other: Option<[f64; 2]>| match (one, other) {
             (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
             (one, other) => one.or(other),
         };
+        s.seen.arguments = both(s.seen.arguments, other.seen.arguments);
+        s.seen.second_arguments = both(s.seen.second_arguments, other.seen.second_arguments);
     }
 }

@@ -65,3 +65,51 @@ fn a_search_that_ended_is_resumed_with_its_functions() {
     assert_eq!(made(&first), made(&again));
     assert_eq!(made(&first).len(), 1);
 }
+
+#[test]
+fn functions_of_two_arguments_and_of_two_results_are_made_and_put_into_the_source() {
+    let case = Case::of_kernel("made_two.cu", "spirals", "[0.5, 9.0]");
+    let args = ["--what", "approx", "--tolerance", "1e-6", "--budget", "40"];
+    let r = case.tune(&args, "two");
+    assert_eq!(r["verdict"], "tuned");
+    assert!(number(&r["error"]) <= 1e-6 && number(&r["error"]) > 1e-15);
+    let groups = r["groups"].as_array().expect("groups");
+    let offered = |function: &str| {
+        let name = format!("spirals: {function} of ");
+        let group = groups.iter().filter(|g| {
+            let own = g["name"].as_str().unwrap_or_default();
+            own.starts_with(&name) && own.ends_with("by a made function")
+        });
+        group.count()
+    };
+    for function in ["sincos", "pow", "atan2"] {
+        assert!(offered(function) > 0, "{function}: {groups:#?}");
+    }
+    let chosen = made(&r);
+    assert!(
+        chosen.iter().any(|m| m.starts_with("sincos in f64 for ")),
+        "{chosen:?}"
+    );
+    let general = |m: &&&str| m.starts_with("pow in f64 for ") && m.contains(", second argument ");
+    assert!(chosen.iter().filter(general).count() == 2, "{chosen:?}");
+    assert!(
+        chosen
+            .iter()
+            .any(|m| m.contains("second argument 2.4e0 to 2.4e0")),
+        "{chosen:?}"
+    );
+    // The patched source is compiled and run against the reference before it is shown.
+    let patch = case.run(&["patch", "two"]);
+    let text = String::from_utf8_lossy(&patch.stdout).into_owned();
+    let told = String::from_utf8_lossy(&patch.stderr).into_owned();
+    assert_eq!(patch.status.code(), Some(0), "{told}");
+    for part in [
+        "+static __device__ __forceinline__ void kerf_sincos_made_",
+        "(angle, &sine, &cosine);",
+        "+static __device__ __forceinline__ double kerf_pow_made_",
+        "(2.0 + cosine, 2.4)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}\n{told}");
+    }
+    assert!(!text.contains("+        sincos(angle"), "{text}");
+}

@@ -19,6 +19,10 @@ pub(super) fn successor_lines(m: &Module) -> SuccessorLines {
     first.iter().map(|(b, l)| (*l, successors(b))).collect()
 }
 
+/// Functions of libdevice that pow and lgamma in f64 call for every argument.
+pub(super) const UNCONDITIONAL_SUBROUTINES: [&str; 2] =
+    ["__internal_accurate_pow", "__internal_lgamma_pos"];
+
 /// Is it a function of libdevice for rare arguments, such as the reduction of large arguments of sine?
 pub(super) fn is_slow_path(name: &str) -> bool {
     name.starts_with("__internal_")
