@@ -9,8 +9,7 @@ use crate::random_plan::{random_plan, with_random_records};
 use kerf_algebra::{CostTable, candidates, clusters};
 use kerf_function::code::{MadeFunction, WorkingFormat};
 use kerf_function::core_fit::EvaluationScheme;
-use kerf_function::target::TargetFunction;
-use kerf_function::{ErrorMeasure, FunctionSpecification, implement};
+use kerf_function::{ErrorMeasure, MadeRequest, MadeTarget, make};
 use kerf_ir::kernels;
 use kerf_ir::sites;
 use kerf_llvm::{Module, Value};
@@ -19,7 +18,7 @@ use kerf_num::random::SplitMix64;
 use kerf_pass::coarsen::{CoarseAxis, Coarsening, FACTORS};
 use kerf_pass::code_shape::{CodeShape, unmarked_latches};
 use kerf_pass::made_calls::MadeCalls;
-use kerf_pass::math::library_function;
+use kerf_pass::math::library_call;
 use kerf_pass::plan::{KernelPlan, Plan};
 use kerf_pass::site_format::SiteFormat;
 
@@ -122,27 +121,32 @@ fn working_format(format: SiteFormat) -> WorkingFormat {
     }
 }
 
-/// A function for some range around the arguments that random kernels have.
+/// Ranges around the arguments that random kernels have.
+const RANGES: [[f64; 2]; 5] = [
+    [-1.0, 1.0],
+    [-0.5, 0.75],
+    [0.5, 2.0],
+    [1.0, 8.0],
+    [-8.0, 8.0],
+];
+
+/// A function for some range of its arguments.
 fn made_function(name: &str, format: WorkingFormat, draws: &mut Draws) -> Option<MadeFunction> {
-    let function = TargetFunction::find(name)?;
-    let (from, to) = draws.one_of(&[
-        (-1.0, 1.0),
-        (-0.5, 0.75),
-        (0.5, 2.0),
-        (1.0, 8.0),
-        (-8.0, 8.0),
-    ]);
-    let error = draws.one_of(&[1e-2, 1e-4, 1e-6]);
-    let specification = FunctionSpecification {
-        function,
-        from,
-        to,
-        error,
+    let target = MadeTarget::find(name)?;
+    let x = draws.one_of(&RANGES);
+    let y = target.has_two_arguments().then(|| draws.one_of(&RANGES));
+    let request = MadeRequest {
+        target,
+        x,
+        y,
+        error: draws.one_of(&[1e-2, 1e-4, 1e-6]),
         measure: ErrorMeasure::Absolute,
         format,
     };
-    let made = implement(&specification, EvaluationScheme::Horner).ok()?;
-    made.made_function().in_plans().ok()
+    make(&request, EvaluationScheme::Horner)
+        .ok()?
+        .in_plans()
+        .ok()
 }
 
 /// With some calls of math functions computed by functions made for a range.
@@ -155,7 +159,7 @@ fn with_made_functions(
     let rewritten: Vec<usize> = plan.rewrites.iter().flat_map(|r| r.sites.clone()).collect();
     let map = sites::sites(m, f);
     for (s, i) in map.sites.iter().zip(&map.instructions) {
-        let Some(name) = library_function(*i) else {
+        let Some(call) = library_call(*i) else {
             continue;
         };
         let format = plan.sites.get(&s.id).copied();
@@ -163,7 +167,7 @@ fn with_made_functions(
         if draws.one_in(2) || rewritten.contains(&s.id) || format.is_pair() {
             continue;
         }
-        if let Some(function) = made_function(&name, working_format(format), draws) {
+        if let Some(function) = made_function(&call.name, working_format(format), draws) {
             plan.math.remove(&s.id);
             plan.made.push(MadeCalls {
                 sites: vec![s.id],
