@@ -1,6 +1,7 @@
 //! Launches.
 use crate::call::call;
 use crate::error::{CallFailure, code};
+use crate::gpu_turn::GpuTurn;
 use crate::launch_request::LaunchRequest;
 use crate::planned_launch::DeviceLaunch;
 use crate::register::Dim3;
@@ -243,7 +244,7 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     }
     let asked = (r.grid, r.block, r.shared as u32);
     let mut shape = f.planned.shape(f.name(), asked, r.cooperative)?;
-    let (is_traced, watched) = (s.trace.is_some(), s.watched());
+    let watched = s.watched();
     let mut pointers: Vec<*mut c_void> = match f.parameters {
         0 => Vec::new(),
         // SAFETY: the caller passes one address for each parameter.
@@ -271,8 +272,8 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
     let on_cpu = s.device()?.kind() == DeviceKind::Cpu;
     if on_cpu {
         begin_on_cpu(s, &f, &shape, r.cooperative)?;
-    } else if is_traced {
-        s.take_turn();
+    } else if let Some(turn) = &s.turn {
+        turn.take();
     }
     let timer = match s.trace.as_ref().is_some_and(|t| t.keeps_kernels()) {
         true => Some(Timer::start(s, on_cpu, r.stream)?),
@@ -298,10 +299,14 @@ pub fn launch(s: &mut State, r: LaunchRequest) -> Result<(), CallFailure> {
             tracing::after(s, f.module, k, r.block, seconds);
             recording::after(s)?;
         }
-        _ if s.gives_turns() => s.on_device(|d| d.wait_stream(r.stream))?,
+        _ if s.turn.as_ref().is_some_and(GpuTurn::is_given) => {
+            s.on_device(|d| d.wait_stream(r.stream))?;
+        }
         _ => {}
     }
-    s.give_turn();
+    if let Some(turn) = &s.turn {
+        turn.kernel_ended();
+    }
     print(&printed?);
     if let Some(k) = &info {
         hooks::launched(s, k, &r);

@@ -19,6 +19,7 @@ mod driver;
 mod driver_objects;
 mod error;
 mod function;
+mod gpu_turn;
 mod held;
 mod launch;
 mod launch_request;

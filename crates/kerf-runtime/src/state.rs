@@ -5,6 +5,7 @@ pub mod tracing;
 use crate::config::{Config, configure};
 use crate::driver_objects::DriverObjects;
 use crate::error::{CallFailure, code};
+use crate::gpu_turn::GpuTurn;
 use crate::process::{say, var};
 use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
 use crate::replay::recorder::Recorder;
@@ -63,8 +64,8 @@ pub struct State {
     pub trace: Option<RunTrace>,
     /// The run, as it is recorded for replays.
     pub recorder: Option<Recorder>,
-    /// Held while it is this program's turn on the GPU.
-    pub turn: Option<GpuTurn>,
+    /// Its turns on a GPU that it shares with others.
+    pub(crate) turn: Option<GpuTurn>,
     /// Host's addresses of `__managed__` variables.
     pub managed: Vec<usize>,
     /// May a kernel have changed them since they were last brought to the host?
@@ -117,63 +118,17 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
     }
 }
 
-/// Whose turn it is on a GPU that programs share. A program has it while its kernels run; host code in between leaves the GPU to
-/// others, unless the whole program is timed.
-pub struct GpuTurn {
-    file: std::fs::File,
-    has_it: bool,
-    /// Until the program ends, from its first kernel on.
-    is_kept: bool,
-}
-
-impl GpuTurn {
-    fn lock(&self, how: i32) {
-        use std::os::fd::AsRawFd;
-        // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
-        unsafe { libc::flock(self.file.as_raw_fd(), how) };
-    }
-}
-
 impl State {
     /// Programs that are traced open the device beside each other, but not while one runs kernels: times would be of both.
     fn open_beside_others(&mut self, c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
         let path = var("KERF_TURN").filter(|_| self.trace.is_some() && c.device != "cpu");
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        let Some(file) = path.and_then(|p| options.open(p).ok()) else {
+        let is_kept = var("KERF_TURN_KEPT").is_some_and(|v| v != "0");
+        let Some(turn) = path.and_then(|p| GpuTurn::new(p.as_ref(), is_kept)) else {
             return open(c);
         };
-        let turn = GpuTurn {
-            file,
-            has_it: false,
-            is_kept: var("KERF_TURN_KEPT").is_some_and(|v| v != "0"),
-        };
-        turn.lock(libc::LOCK_SH);
-        let device = open(c);
-        turn.lock(libc::LOCK_UN);
+        let device = turn.beside_others(|| open(c));
         self.turn = Some(turn);
         device
-    }
-
-    /// Waits until no other program that is traced uses the GPU.
-    pub fn take_turn(&mut self) {
-        if let Some(t) = self.turn.as_mut().filter(|t| !t.has_it) {
-            t.lock(libc::LOCK_EX);
-            t.has_it = true;
-        }
-    }
-
-    /// Whether others may have the GPU as soon as a kernel has ended.
-    pub fn gives_turns(&self) -> bool {
-        self.turn.as_ref().is_some_and(|t| t.has_it && !t.is_kept)
-    }
-
-    /// Leaves the GPU to others until the next kernel. Everything before has ended.
-    pub fn give_turn(&mut self) {
-        if let Some(t) = self.turn.as_mut().filter(|t| t.has_it && !t.is_kept) {
-            t.lock(libc::LOCK_UN);
-            t.has_it = false;
-        }
     }
 
     /// The configuration, read at first use.

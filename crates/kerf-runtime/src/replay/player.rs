@@ -11,6 +11,7 @@ use super::format::{
 use super::hooks::parameter_bytes;
 use crate::config::{configure_with_plan, read_plan};
 use crate::error::{CallFailure, code};
+use crate::gpu_turn::take_turn;
 use crate::launch;
 use crate::launch_request::LaunchRequest;
 use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
@@ -325,18 +326,4 @@ fn address(s: &mut State, p: Place) -> Result<u64, CallFailure> {
             Ok(address + at)
         }
     }
-}
-
-/// Waits for this process's turn on the GPU, which ends when the file is closed.
-fn take_turn(path: &Path) -> Option<std::fs::File> {
-    use std::os::fd::AsRawFd;
-    let open = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path);
-    let file = open.ok()?;
-    // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
-    Some(file)
 }
