@@ -102,7 +102,7 @@ def search(a):
         "convolve", SOURCE, (a.size, a.size), arguments(a.size), SPACE, restrictions=RESTRICTIONS, lang="CUDA" if a.tool == "kerf" else "CuPy",
         strategy=a.strategy, strategy_options=options, iterations=7, **grid, **more)
     seconds = time.monotonic() - start
-    good = [r for r in results if isinstance(r["time"], (int, float))]
+    good = [r for r in results if isinstance(r.get("time"), (int, float))]
     best = min(good, key=lambda r: r["time"])
     # What a search of half as long had found.
     half = min(good[: max(1, len(good) // 2)], key=lambda r: r["time"])
