@@ -113,13 +113,10 @@ impl Confirmer<'_> {
         let run = |runner: &AppRunner, reference: &Values| {
             accepted(request, runner, reference, &path, self.app.limit)
         };
-        let mut worst = 0.0f64;
-        for e in self.own_errors(&path) {
-            match e {
-                Ok(e) => worst = worst.max(e),
-                Err(why) => return Ok(Err(why)),
-            }
-        }
+        let worst = match self.own_error(&path) {
+            Ok(e) => e,
+            Err(why) => return Ok(Err(why)),
+        };
         let mut others = Vec::new();
         for v in self.validations {
             match run(&v.runner, &v.reference) {
@@ -133,34 +130,37 @@ impl Confirmer<'_> {
         Ok(Ok((worst, others)))
     }
 
-    /// Errors of a plan in runs of the program: beside each other on a GPU, which a program that works on the host for long needs
-    /// for a part of the time; one after the other where they write the same file, and where a run that failed beside another
-    /// may have lacked memory.
-    fn own_errors(&self, plan: &Path) -> Vec<Result<f64, Unconfirmed>> {
+    /// The largest error of a plan in runs of the program: beside each other on a GPU, which a program that works on the host for
+    /// long needs for a part of the time; one after the other where they write the same file. A run that failed beside another may
+    /// have lacked memory, and is made again alone.
+    fn own_error(&self, plan: &Path) -> Result<f64, Unconfirmed> {
         let (app, request) = (self.app, self.app.request);
-        let run = |runner: &AppRunner| accepted(request, runner, app.reference, plan, app.limit);
-        let mut all = Vec::new();
-        if request.device != "cpu" && app.runner.output.is_none() {
-            let beside = |k: usize| AppRunner {
+        let is_beside = request.device != "cpu" && app.runner.output.is_none();
+        let runs = (0..RUNS).filter(|_| is_beside).map(|k| {
+            let runner = AppRunner {
                 scratch: app.runner.scratch.join(format!("confirmed-{k}")),
                 ..app.runner.clone()
             };
-            let runners: Vec<AppRunner> = (0..RUNS).map(beside).collect();
-            let started = runners.iter().map(|r| {
-                let (r, plan, limit) = (r.clone(), plan.to_owned(), app.limit);
-                std::thread::spawn(move || r.run(Some(&plan), limit, false))
-            });
-            let started: Vec<_> = started.collect();
-            for (runner, running) in runners.iter().zip(started) {
-                if let Ok(Ok(ran)) = running.join() {
-                    all.push(judged(request, runner, app.reference, &ran));
-                }
+            let (mine, plan, limit) = (runner.clone(), plan.to_owned(), app.limit);
+            let running = std::thread::spawn(move || mine.run(Some(&plan), limit, false));
+            (runner, running)
+        });
+        let runs: Vec<_> = runs.collect();
+        // All have ended before any is judged: the next plan runs in the same folders.
+        let ended = runs.into_iter().map(|(runner, r)| (runner, r.join()));
+        let ended: Vec<_> = ended.collect();
+        let (mut worst, mut done) = (0.0f64, 0);
+        for (runner, ran) in ended {
+            if let Ok(Ok(ran)) = ran {
+                worst = worst.max(judged(request, &runner, app.reference, &ran)?);
+                done += 1;
             }
         }
-        for _ in all.len()..RUNS {
-            all.push(run(app.runner));
+        for _ in done..RUNS {
+            let e = accepted(request, app.runner, app.reference, plan, app.limit)?;
+            worst = worst.max(e);
         }
-        all
+        Ok(worst)
     }
 
     /// The other commands with the errors of a plan there.
