@@ -5,8 +5,10 @@
 #![warn(missing_docs)]
 
 mod lock;
+mod queue;
 
 pub use lock::{FolderLock, LockError};
+pub use queue::lock_in_turn;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -4,7 +4,6 @@
 //! taking it for each of thousands of launches would mean waiting for others as often; after a while it lets those that wait go
 //! first. A program that is timed from start to end keeps it from its first kernel on.
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -15,48 +14,20 @@ const IDLE: Duration = Duration::from_millis(5);
 /// Who has the GPU for longer lets others go first, where any wait.
 const LONGEST: Duration = Duration::from_millis(200);
 
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).truncate(false).write(true).open(path)
-}
-
-fn flock(file: &File, how: i32) {
-    // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
-    unsafe { libc::flock(file.as_raw_fd(), how) };
-}
-
-/// Waits for the lock of a file. Who waits holds a second one, so that those who gave it back and want it again at once come
-/// after.
-fn lock_in_order(path: &Path, file: &File, how: i32) {
-    let next = open(&path.with_extension("next")).ok();
-    if let Some(next) = &next {
-        flock(next, libc::LOCK_EX);
-    }
-    flock(file, how);
-}
-
-/// Waits for this process's turn, which ends when the file is closed.
+/// Waits for this process's turn, which ends when the file is closed. Without the lock times are less exact, which is no reason
+/// to fail.
 pub(crate) fn take_turn(path: &Path) -> Option<File> {
-    let file = open(path).ok()?;
-    lock_in_order(path, &file, libc::LOCK_EX);
-    Some(file)
+    kerf_files::lock_in_turn(path, File::lock).ok()
 }
 
 /// What is known of the turn.
 struct TurnState {
-    file: File,
-    has_it: bool,
+    /// The lock, while it is this program's turn.
+    had: Option<File>,
     /// Does a kernel run?
     busy: bool,
     taken: Instant,
     used: Instant,
-}
-
-impl TurnState {
-    fn give(&mut self) {
-        flock(&self.file, libc::LOCK_UN);
-        self.has_it = false;
-    }
 }
 
 /// A program's turns on the GPU.
@@ -76,19 +47,18 @@ fn watch(state: &Mutex<TurnState>) {
     loop {
         std::thread::sleep(IDLE / 2);
         let mut s = locked(state);
-        if s.has_it && !s.busy && s.used.elapsed() > IDLE {
-            s.give();
+        if !s.busy && s.used.elapsed() > IDLE {
+            s.had = None;
         }
     }
 }
 
 impl GpuTurn {
-    /// By the lock of a file; none where it cannot be opened.
-    pub fn new(path: &Path, is_kept: bool) -> Option<GpuTurn> {
+    /// By the lock of a file.
+    pub fn new(path: &Path, is_kept: bool) -> GpuTurn {
         let now = Instant::now();
         let state = Arc::new(Mutex::new(TurnState {
-            file: open(path).ok()?,
-            has_it: false,
+            had: None,
             busy: false,
             taken: now,
             used: now,
@@ -97,31 +67,28 @@ impl GpuTurn {
             let watched = state.clone();
             std::thread::spawn(move || watch(&watched));
         }
-        Some(GpuTurn {
+        GpuTurn {
             path: path.to_owned(),
             state,
             is_kept,
-        })
+        }
     }
 
     /// Does something that disturbs times, such as opening the device, while nobody has a turn; others may do the same.
     pub fn beside_others<R>(&self, f: impl FnOnce() -> R) -> R {
-        let s = locked(&self.state);
-        lock_in_order(&self.path, &s.file, libc::LOCK_SH);
-        let r = f();
-        flock(&s.file, libc::LOCK_UN);
-        r
+        let _shared = kerf_files::lock_in_turn(&self.path, File::lock_shared);
+        f()
     }
 
     /// Before a kernel: waits until no other program has the GPU.
     pub fn take(&self) {
         let mut s = locked(&self.state);
-        if s.has_it && !self.is_kept && s.taken.elapsed() > LONGEST {
-            s.give();
+        if !self.is_kept && s.taken.elapsed() > LONGEST {
+            s.had = None;
         }
-        if !s.has_it {
-            lock_in_order(&self.path, &s.file, libc::LOCK_EX);
-            (s.has_it, s.taken) = (true, Instant::now());
+        if s.had.is_none() {
+            s.had = take_turn(&self.path);
+            s.taken = Instant::now();
         }
         s.busy = true;
     }
@@ -144,9 +111,7 @@ mod tests {
 
     /// Whether the lock could be had at once.
     fn is_free(path: &Path) -> bool {
-        let file = open(path).expect("a file");
-        // SAFETY: the file is open.
-        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+        File::open(path).is_ok_and(|f| f.try_lock().is_ok())
     }
 
     fn waits_until_free(path: &Path) -> bool {
@@ -164,7 +129,7 @@ mod tests {
     fn a_turn_ends_when_no_kernel_runs() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("turn");
-        let turn = GpuTurn::new(&path, false).expect("a turn");
+        let turn = GpuTurn::new(&path, false);
         assert!(turn.beside_others(|| !is_free(&path)) && is_free(&path));
         turn.take();
         assert!(!is_free(&path), "a kernel runs");
@@ -179,7 +144,7 @@ mod tests {
     fn a_turn_that_is_kept_stays() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("turn");
-        let turn = GpuTurn::new(&path, true).expect("a turn");
+        let turn = GpuTurn::new(&path, true);
         turn.take();
         turn.kernel_ended();
         std::thread::sleep(4 * IDLE);

@@ -123,9 +123,10 @@ impl State {
     fn open_beside_others(&mut self, c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
         let path = var("KERF_TURN").filter(|_| self.trace.is_some() && c.device != "cpu");
         let is_kept = var("KERF_TURN_KEPT").is_some_and(|v| v != "0");
-        let Some(turn) = path.and_then(|p| GpuTurn::new(p.as_ref(), is_kept)) else {
+        let Some(path) = path else {
             return open(c);
         };
+        let turn = GpuTurn::new(path.as_ref(), is_kept);
         let device = turn.beside_others(|| open(c));
         self.turn = Some(turn);
         device

@@ -27,13 +27,7 @@ pub(super) fn alone(job: &Job) -> Result<MachineShare, JobError> {
     MachineShare::alone(lock.filter(|_| job.device == Device::Cuda))
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true).open(path)
-}
-
-/// Locks a file. Who waits for it holds a second one, so that a process which gives it back and wants it again at once comes
-/// after those that wait: the system gives a lock to whom asks first when it is free.
+/// Locks a file, after those that wait for it.
 fn take(
     path: Option<&Path>,
     how: fn(&File) -> std::io::Result<()>,
@@ -41,16 +35,9 @@ fn take(
     let Some(path) = path else {
         return Ok(MachineShare { _lock: None });
     };
-    let locked = || {
-        let next = open(&path.with_extension("next"))?;
-        next.lock()?;
-        let file = open(path)?;
-        how(&file)?;
-        Ok(file)
-    };
     let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
     Ok(MachineShare {
-        _lock: Some(locked().map_err(fail)?),
+        _lock: Some(kerf_files::lock_in_turn(path, how).map_err(fail)?),
     })
 }
 
@@ -86,7 +73,7 @@ mod tests {
         let path = folder.path().join("gpu.lock");
         let first = MachineShare::shared(Some(&path)).expect("a share");
         let second = MachineShare::shared(Some(&path)).expect("another");
-        let file = open(&path).expect("the file");
+        let file = File::open(&path).expect("the file");
         assert!(file.try_lock().is_err());
         drop((first, second));
         let whole = MachineShare::alone(Some(&path)).expect("all");
