@@ -4,6 +4,7 @@ mod coarsen;
 mod code_shape;
 mod composite;
 mod count;
+mod count_arguments;
 mod golden;
 mod lanes;
 mod libdevice;

@@ -60,6 +60,19 @@ pub(super) fn bytes(format: WorkingFormat, values: &[f64]) -> Vec<u8> {
     }
 }
 
+pub(super) fn numbers(format: WorkingFormat, bytes: &[u8]) -> Vec<f64> {
+    match format {
+        WorkingFormat::F64 => {
+            let words = bytes.as_chunks::<8>().0.iter();
+            words.map(|w| f64::from_le_bytes(*w)).collect()
+        }
+        WorkingFormat::F32 => {
+            let words = bytes.as_chunks::<4>().0.iter();
+            words.map(|w| f32::from_le_bytes(*w).into()).collect()
+        }
+    }
+}
+
 fn run(m: &Module, format: WorkingFormat, values: &[f64]) -> Vec<f64> {
     finish(m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(m, CpuOptions::default()).expect("compiles");
@@ -76,17 +89,7 @@ fn run(m: &Module, format: WorkingFormat, values: &[f64]) -> Vec<f64> {
         args: &[from, to].map(|id| Arg::Buffer { id, offset: 0 }),
     })
     .expect("runs");
-    let out = exec.read(to).expect("reads");
-    match format {
-        WorkingFormat::F64 => {
-            let words = out.as_chunks::<8>().0.iter();
-            words.map(|w| f64::from_le_bytes(*w)).collect()
-        }
-        WorkingFormat::F32 => {
-            let words = out.as_chunks::<4>().0.iter();
-            words.map(|w| f32::from_le_bytes(*w).into()).collect()
-        }
-    }
+    numbers(format, &exec.read(to).expect("reads"))
 }
 
 /// A function for arguments between two numbers and an error, relative or absolute.

@@ -1,6 +1,6 @@
 //! Made functions of two arguments and of two results: bits on the CPU executor, formats, and what is refused.
 use crate::libdevice::libdevice;
-use crate::made::{bytes, plan, same, with};
+use crate::made::{bytes, numbers, plan, same, with};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_function::core_fit::EvaluationScheme;
@@ -84,18 +84,8 @@ fn run(m: &Module, format: WorkingFormat, values: &[[f64; 2]]) -> Vec<[f64; 2]> 
         args: &ids.map(|id| Arg::Buffer { id, offset: 0 }),
     })
     .expect("runs");
-    let out = exec.read(ids[2]).expect("reads");
-    let numbers: Vec<f64> = match format {
-        F64 => {
-            let words = out.as_chunks::<8>().0.iter();
-            words.map(|w| f64::from_le_bytes(*w)).collect()
-        }
-        F32 => {
-            let words = out.as_chunks::<4>().0.iter();
-            words.map(|w| f32::from_le_bytes(*w).into()).collect()
-        }
-    };
-    numbers.as_chunks::<2>().0.to_vec()
+    let results = numbers(format, &exec.read(ids[2]).expect("reads"));
+    results.as_chunks::<2>().0.to_vec()
 }
 
 type Range = [f64; 2];
