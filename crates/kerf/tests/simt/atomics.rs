@@ -69,6 +69,45 @@ fn nvcc_names(o: &Outputs, total: i32) {
     o.equals("nvcc_total", &[total as u64]);
 }
 
+/// What updates of one block leave, with scopes.
+fn scoped(o: &Outputs) {
+    let sum: i32 = (0..64).sum();
+    // 64 = 3 * 20 + 4: the bits below 4 flip four times, the others three times.
+    o.equals(
+        "scoped",
+        &[sum, 63 * 9, 200 - sum, 300 ^ 0xffff0, sum, -63, 0x3ff, 42],
+    );
+    let mut down = 7u32;
+    (0..64).for_each(|_| down = if down == 0 || down > 9 { 9 } else { down - 1 });
+    o.equals(
+        "scoped_unsigned",
+        &[7, 71, down, 77, 0xffff_ff00, 0x8000_003f, 3],
+    );
+    o.equals("scoped_long", &[64u64 << 33, (1 << 63) + 63]);
+}
+
+/// Sums of three numbers in 16 bits, one by one and in pairs.
+fn halves(o: &Outputs) {
+    let h = |x: f32| f16::from_f32(x);
+    let b = |x: f32| bf16::from_f32(x);
+    o.expect("h", |t| h(t as f32 * 0.5) + h(0.1 * t as f32) + h(0.3));
+    o.expect("b", |t| b(t as f32 * 0.5) + b(0.1 * t as f32) + b(0.3));
+    o.expect("h2", |i| {
+        if i % 2 == 0 {
+            h((i / 2) as f32)
+        } else {
+            h(0.1)
+        }
+    });
+    o.expect("b2", |i| {
+        if i % 2 == 0 {
+            b((i / 2) as f32)
+        } else {
+            b(0.1)
+        }
+    });
+}
+
 #[test]
 fn atomics() {
     let o = run("atomics", &[]);
@@ -114,42 +153,13 @@ fn atomics() {
         ],
     );
 
-    let sum: i32 = (0..64).sum();
-    // 64 = 3 * 20 + 4: the bits below 4 flip four times, the others three times.
-    o.equals(
-        "scoped",
-        &[sum, 63 * 9, 200 - sum, 300 ^ 0xffff0, sum, -63, 0x3ff, 42],
-    );
-    let mut down = 7u32;
-    (0..64).for_each(|_| down = if down == 0 || down > 9 { 9 } else { down - 1 });
-    o.equals(
-        "scoped_unsigned",
-        &[7, 71, down, 77, 0xffff_ff00, 0x8000_003f, 3],
-    );
-    o.equals("scoped_long", &[64u64 << 33, (1 << 63) + 63]);
+    scoped(&o);
     o.equals("returned", &returned());
     o.equals("value", &[3, 3.75f32.to_bits() as i32, 0x1234, 0]);
 
     nvcc_names(&o, total);
 
-    let h = |x: f32| f16::from_f32(x);
-    let b = |x: f32| bf16::from_f32(x);
-    o.expect("h", |t| h(t as f32 * 0.5) + h(0.1 * t as f32) + h(0.3));
-    o.expect("b", |t| b(t as f32 * 0.5) + b(0.1 * t as f32) + b(0.3));
-    o.expect("h2", |i| {
-        if i % 2 == 0 {
-            h((i / 2) as f32)
-        } else {
-            h(0.1)
-        }
-    });
-    o.expect("b2", |i| {
-        if i % 2 == 0 {
-            b((i / 2) as f32)
-        } else {
-            b(0.1)
-        }
-    });
+    halves(&o);
 
     let reals = || (0..256).map(|i| f64::from((i * 37 + 11) % 101) * 0.7 - 20.0);
     o.equals(
