@@ -5,6 +5,7 @@
 // done by atomic operations.
 #include "digest.h"
 #include "partial.h"
+#include "scaled.h"
 
 // compare/records.rs has the same.
 enum { THREADS = 128, CHUNK = 4096, GROUP = 1024 };
@@ -225,17 +226,24 @@ struct Conversion {
     const u8 *from;
     u8 *to;
     u64 count;
-    Format from_format, to_format;
+    StorageFormat from_format, to_format;
+    u64 *lost; // counters of what scaled formats lose
 };
 
 KERNEL void convert_values(Conversion c)
 {
     const u32 in = c.from_format.bytes(), out = c.to_format.bytes();
     const u64 stride = u64(blocks()) * COUNTERS;
+    u64 lost[NO_LOSS] = {};
     for (u64 i = u64(block()) * COUNTERS + thread(); i < c.count; i += stride) {
-        const double x = c.to_format.round(c.from_format.decode(load_bits(c.from + i * in, in)));
-        c.to_format.store(c.to + i * out, x);
+        const double x = c.from_format.decode(load_bits(c.from + i * in, in));
+        const u32 loss = c.to_format.store(c.to + i * out, x);
+        for (u32 k = 0; k < NO_LOSS; ++k)
+            lost[k] += loss == k;
     }
+    for (u32 k = 0; k < NO_LOSS; ++k)
+        if (lost[k] != 0)
+            __atomic_fetch_add(c.lost + k, lost[k], __ATOMIC_RELAXED);
 }
 
 // Structural similarity, as metrics/ssim.rs of kerf-num has it, of one channel.

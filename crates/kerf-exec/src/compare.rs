@@ -19,8 +19,9 @@ use crate::cuda::{self, Code, CudaExecutor};
 use crate::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::{LlvmError, Module};
-use kerf_num::Format;
 use kerf_num::metrics::{CompareOptions, ErrorParts, ErrorReport, Integers};
+use kerf_num::scaled::ElementCode;
+use kerf_num::{Format, StorageFormat};
 use records::{BINS, CHUNK, COUNTERS, GROUP, PARTIAL_BYTES, PREFIXES, Words};
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/compare.bc"));
@@ -218,6 +219,11 @@ impl<E: Executor> DeviceComparer<E> {
         self.exec.write(self.bins, &[0; 16])?;
         let args = [what, start_of(self.bins)];
         self.launch(kernel, counting(count), &args)?;
+        self.counters()
+    }
+
+    /// The first two words of the bins.
+    fn counters(&mut self) -> Result<[u64; 2], ExecError> {
         let bytes = self.exec.read(self.bins)?;
         let mut words = Words::new(&bytes);
         Ok([words.take(), words.take()])
@@ -242,22 +248,35 @@ impl<E: Executor> DeviceComparer<E> {
         self.counted("digest_integers", count, described)
     }
 
-    /// Writes `count` numbers of one format to another buffer in another format, each rounded once.
+    /// Writes `count` numbers of one format to another buffer in another format, each rounded once. Gives how many finite
+    /// ones a scaled format made its largest number, and how many it has no code for.
     pub fn convert(
         &mut self,
-        (from, from_format): (BufferId, Format),
-        (to, to_format): (BufferId, Format),
+        (from, from_format): (BufferId, StorageFormat),
+        (to, to_format): (BufferId, StorageFormat),
         count: usize,
-    ) -> Result<(), ExecError> {
+    ) -> Result<[u64; 2], ExecError> {
         if count == 0 {
-            return Ok(());
+            return Ok([0; 2]);
         }
         let mut record = Record::default();
         record.pointer(from);
         record.pointer(to);
         record.word(count as u64);
-        record.halves(number(from_format), number(to_format));
-        self.launch("convert_values", counting(count), &[record.arg()])
+        for format in [from_format, to_format] {
+            let (number, exponent) = storage_number(format);
+            record.halves(number, exponent as u32);
+        }
+        record.pointer(self.bins);
+        let loses = to_format.scaled().is_some();
+        if loses {
+            self.exec.write(self.bins, &[0; 16])?;
+        }
+        self.launch("convert_values", counting(count), &[record.arg()])?;
+        match loses {
+            true => self.counters(),
+            false => Ok([0; 2]),
+        }
     }
 
     /// The argument that says where values are.
@@ -333,6 +352,20 @@ impl<E: Executor> DeviceComparer<E> {
 /// A format, as the device code numbers it.
 fn number(format: Format) -> u32 {
     Format::ALL.iter().position(|f| *f == format).unwrap_or(0) as u32
+}
+
+/// A format of elements, as the device code numbers it, and the exponent of its scale.
+fn storage_number(format: StorageFormat) -> (u32, i32) {
+    match format {
+        StorageFormat::Float(f) => (number(f), 0),
+        StorageFormat::Scaled(s) => {
+            let at = ElementCode::ALL.iter().position(|c| *c == s.code);
+            (
+                (Format::ALL.len() + at.unwrap_or(0)) as u32,
+                s.exponent.into(),
+            )
+        }
+    }
 }
 
 /// Blocks and threads of a kernel that counts.

@@ -58,12 +58,9 @@ impl HeldBuffer {
             None => Some(n),
         }
     }
-    /// The formats, where they are all that changes and device code converts between them.
-    pub fn device_formats(&self) -> Option<(Format, Format)> {
-        match (self.numbers?, &self.records) {
-            (n, None) => Some((n.from, n.to.float()?)),
-            _ => None,
-        }
+    /// The formats, where they are all that changes: device code converts between them.
+    pub fn device_formats(&self) -> Option<HeldNumbers> {
+        self.numbers.filter(|_| self.records.is_none())
     }
     /// The scaled format of its numbers.
     pub fn scaled(&self) -> Option<ScaledFormat> {

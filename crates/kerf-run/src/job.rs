@@ -134,6 +134,9 @@ pub struct Job {
     pub warmup: u32,
     /// Timed runs.
     pub repeats: u32,
+    /// Do not count what scaled formats lose: a search does that for the plans that it may choose.
+    #[serde(default)]
+    pub skip_losses: bool,
     /// Samples of a measurement beside the program's that are enough where they hardly differ.
     pub steady_repeats: Option<u32>,
     /// Seconds that a timed sample should last at least: launches are recorded, and replayed to fill them (CUDA). 0: a
@@ -230,6 +233,7 @@ impl Job {
             order: 0,
             warmup: 0,
             repeats: 1,
+            skip_losses: false,
             steady_repeats: None,
             sample_s: 0.0,
             lock: None,

@@ -237,9 +237,9 @@ fn hidden(losses: &[StorageLosses]) -> Option<String> {
 pub enum Sampling {
     /// None.
     Untimed,
-    /// The usual ones; a few are enough where they hardly differ.
+    /// The usual ones; a few are enough where they hardly differ. What scaled formats lose is not counted.
     UntilSteady,
-    /// All of the usual ones: who compares several plans by them counts on it.
+    /// All of the usual ones: who compares several plans by them counts on it. What scaled formats lose is counted.
     All,
 }
 
@@ -375,6 +375,7 @@ impl Evaluator {
             baseline: timed,
             warmup: if timed { self.job.warmup } else { 0 },
             repeats: if timed { self.job.repeats } else { 1 },
+            skip_losses: cuda && r.timed == Sampling::UntilSteady,
             steady_repeats: (r.timed == Sampling::UntilSteady).then_some(STEADY_REPEATS),
             sample_s: if timed { self.job.sample_s } else { 0.0 },
             energy_s: if cuda { r.energy_s } else { 0.0 },

@@ -118,7 +118,7 @@ fn predictions_count_the_accesses_of_the_plan() {
     let path = path.to_str().expect("a path");
     let seconds = |more: &[&str]| {
         // More than L2 holds.
-        let size = ["--size", "n=16777216", "--profile", "h200"];
+        let size = ["--size", "n=4194304", "--profile", "h200"];
         let all = ["predict", "one_of_eight.toml", "--format", "json"];
         let o = kerf(&[&all[..], &size, more].concat());
         let r: Value = serde_json::from_slice(&o.stdout)
@@ -181,6 +181,10 @@ fn searches_without_measured_times_say_what_they_leave() {
         out,
         "--tolerance",
         "1e-3",
+        "--what",
+        "layout",
+        "--budget",
+        "2",
     ];
     let o = kerf(&args);
     let all = text(&o.stdout) + &text(&o.stderr);

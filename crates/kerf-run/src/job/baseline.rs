@@ -10,6 +10,9 @@ pub(super) struct JobContents {
     pub own: Option<FirstContents>,
     /// As the plan holds them.
     pub held: Option<FirstContents>,
+    /// What the numbers of each buffer lost on the way to a scaled format, where the device counted that: how many saturate,
+    /// and how many are not held.
+    pub lost: Vec<[u64; 2]>,
 }
 
 /// The program as it is, where it is measured beside the plan's.

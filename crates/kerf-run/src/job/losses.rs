@@ -2,11 +2,13 @@
 //!
 //! Stores are counted by a program of its own, which runs once: the timed one has no counters. Contents that the host encodes
 //! are counted where they are encoded.
-use super::finished::launched_only;
+use super::baseline::JobContents;
+use super::finished::{bound_blocks, launched_only};
 use super::turn::alone;
 use super::workshop::{Workshop, ptx};
 use super::{Device, Job, JobError, JobSeconds};
-use crate::run::WorkloadSession;
+use crate::run::{FirstContents, WorkloadSession};
+use kerf_clang::sha256;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -74,30 +76,79 @@ fn values(n: u64) -> String {
 /// How far the driver optimises the program that counts, which runs once.
 const LEVEL: u32 = 1;
 
-/// An executor with the program that counts.
-fn executor(
-    job: &Job,
-    m: &Module,
-    used: &[String],
-    kept_before: &mut Workshop,
-) -> Result<Box<dyn Executor>, JobError> {
-    kept_before.finish(m, &job.toolchain())?;
-    Ok(match job.device {
-        Device::Cpu => {
-            let options = CpuOptions {
-                threads: job.threads,
-                no_regions: job.coroutines,
-                order: job.order,
-                ..CpuOptions::default()
-            };
-            Box::new(CpuExecutor::new(m, options)?)
-        }
-        Device::Cuda => {
-            let text = ptx(m, &job.arch)?;
-            Box::new(CudaExecutor::at_level(&text, used, job.ordinal, LEVEL)?)
-        }
-    })
+/// The program that counts for a plan, as a GPU gets it: a plan is tried on many inputs.
+pub(super) struct LossCode {
+    key: String,
+    ptx: String,
+    objects: Vec<CountedObject>,
 }
+
+/// A program, and what is made of it for a job.
+struct Counted<'a> {
+    job: &'a Job,
+    session: &'a WorkloadSession<'a>,
+    used: &'a [String],
+    program: &'a Program,
+}
+
+impl Counted<'_> {
+    /// The module that counts, with all that it needs; none where no kernel stores in scaled formats.
+    fn module(
+        &self,
+        kept_before: &mut Workshop,
+    ) -> Result<Option<(Module, Vec<CountedObject>)>, JobError> {
+        let m = self.program.module()?;
+        let objects = self.job.plan.apply_with_losses(&m)?;
+        if objects.is_empty() {
+            return Ok(None);
+        }
+        launched_only(&m, self.session, self.used);
+        kept_before.finish(&m, &self.job.toolchain())?;
+        Ok(Some((m, objects)))
+    }
+
+    fn on_cpu(&self, kept_before: &mut Workshop) -> Result<Option<Loaded>, JobError> {
+        let Some((m, objects)) = self.module(kept_before)? else {
+            return Ok(None);
+        };
+        let options = CpuOptions {
+            threads: self.job.threads,
+            no_regions: self.job.coroutines,
+            order: self.job.order,
+            ..CpuOptions::default()
+        };
+        Ok(Some((Box::new(CpuExecutor::new(&m, options)?), objects)))
+    }
+
+    fn key(&self) -> String {
+        let Job { plan, arch, .. } = self.job;
+        format!("{arch} {} {plan:?}", sha256(&self.program.bitcode))
+    }
+
+    fn on_gpu(&self, kept_before: &mut Workshop) -> Result<Option<Loaded>, JobError> {
+        let key = self.key();
+        if kept_before.losses.as_ref().is_none_or(|c| c.key != key) {
+            let (ptx, objects) = match self.module(kept_before)? {
+                Some((m, objects)) => {
+                    // Counters take registers: blocks of 1,024 threads have to start.
+                    bound_blocks(&m, self.session)?;
+                    (ptx(&m, &self.job.arch)?, objects)
+                }
+                None => (String::new(), Vec::new()),
+            };
+            kept_before.losses = Some(LossCode { key, ptx, objects });
+        }
+        let kept = kept_before.losses.as_ref();
+        let Some(code) = kept.filter(|c| !c.objects.is_empty()) else {
+            return Ok(None);
+        };
+        let exec = CudaExecutor::at_level(&code.ptx, self.used, self.job.ordinal, LEVEL)?;
+        Ok(Some((Box::new(exec), code.objects.clone())))
+    }
+}
+
+/// An executor with a program that counts, and what it counts.
+type Loaded = (Box<dyn Executor>, Vec<CountedObject>);
 
 /// A session of the same program whose threads compute one element each.
 fn uncoarsened<'a>(session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
@@ -113,14 +164,21 @@ fn uncoarsened<'a>(session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
     }
 }
 
-/// First contents that the host encodes.
-fn of_contents(session: &WorkloadSession) -> Result<Vec<StorageLosses>, JobError> {
+/// What first contents lose.
+fn of_contents(
+    session: &WorkloadSession,
+    contents: &JobContents,
+) -> Result<Vec<StorageLosses>, JobError> {
     let mut all = Vec::new();
     for (i, b) in session.workload.buffers.iter().enumerate() {
         let Some((h, format)) = session.held(i).and_then(|h| h.scaled().map(|f| (h, f))) else {
             continue;
         };
-        let [saturated, not_held] = h.losses(&session.made(b)?);
+        let [saturated, not_held] = match (contents.lost.get(i), &contents.own) {
+            (Some(lost), _) => *lost,
+            (None, Some(FirstContents::Host(made))) => h.losses(&made[i]),
+            (None, _) => h.losses(&session.made(b)?),
+        };
         all.push(StorageLosses {
             kernel: None,
             name: b.name.clone(),
@@ -155,26 +213,32 @@ fn read(
 }
 
 /// What a job's plan loses on the job's inputs: nothing is counted where it has no scaled formats, nor in a check for undefined
-/// behaviour.
+/// behaviour, nor where the job says so.
 pub(super) fn losses(
     job: &Job,
     (session, used): (&WorkloadSession, &[String]),
-    run: &Program,
+    program: &Program,
     kept_before: &mut Workshop,
 ) -> Result<Vec<StorageLosses>, JobError> {
-    if !job.plan.has_scaled_storage() || job.memcheck.is_some() {
+    if !job.plan.has_scaled_storage() || job.memcheck.is_some() || job.skip_losses {
         return Ok(Vec::new());
     }
-    let m = run.module()?;
-    let objects = job.plan.apply_with_losses(&m)?;
-    let mut all = of_contents(session)?;
-    if objects.is_empty() {
+    let contents = kept_before.contents(job, session, &mut JobSeconds::default())?;
+    let mut all = of_contents(session, &contents)?;
+    let session = &uncoarsened(session);
+    let counted = Counted {
+        job,
+        session,
+        used,
+        program,
+    };
+    let loaded = match job.device {
+        Device::Cpu => counted.on_cpu(kept_before)?,
+        Device::Cuda => counted.on_gpu(kept_before)?,
+    };
+    let Some((mut exec, objects)) = loaded else {
         return Ok(all);
-    }
-    let session = uncoarsened(session);
-    launched_only(&m, &session, used);
-    let mut exec = executor(job, &m, used, kept_before)?;
-    let contents = kept_before.contents(job, &session, &mut JobSeconds::default())?;
+    };
     // The run would be in others' times.
     let _turn = alone(job)?;
     let mut l = session.load_with(exec.as_mut(), contents.held)?;

@@ -49,6 +49,7 @@ fn key(job: &Job, program: &Program) -> Option<String> {
         count: None,
         warmup: 0,
         repeats: 1,
+        skip_losses: false,
         steady_repeats: None,
         sample_s: 0.0,
         energy_s: 0.0,

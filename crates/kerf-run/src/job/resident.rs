@@ -11,7 +11,7 @@ use super::shadowed::{
 };
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::device_inputs::DeviceGenerator;
-use crate::held::HeldBuffer;
+use crate::held::{HeldBuffer, HeldNumbers};
 use crate::run::{DeviceContents, FirstContents, LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
@@ -228,12 +228,12 @@ impl Resident {
         self.inputs.contents(session)
     }
 
-    /// The same in the formats that the session holds them in.
+    /// The same in the formats that the session holds them in, and what numbers of each buffer lost.
     pub(super) fn held(
         &mut self,
         session: &WorkloadSession,
         own: &DeviceContents,
-    ) -> Result<DeviceContents, JobError> {
+    ) -> Result<(DeviceContents, Vec<[u64; 2]>), JobError> {
         ResidentInputs::held(&mut self.comparer, session, own)
     }
 
@@ -310,13 +310,29 @@ fn keep_output(
     Ok(DeviceOutput { original, shadows })
 }
 
+/// Numbers that the device holds as codes, in the workload's format; that has so many bytes.
+fn decoded_on_device(
+    comparer: &mut DeviceComparer<CudaExecutor>,
+    (address, numbers): (u64, HeldNumbers),
+    bytes: usize,
+    name: &str,
+) -> Result<DeviceMemory, JobError> {
+    let wide = DeviceMemory::zeroed(bytes, name)?;
+    let exec = comparer.executor();
+    let from = exec.adopt(name, address, numbers.bytes(bytes));
+    let to = exec.adopt(name, wide.address(), bytes);
+    let count = bytes / numbers.from.bytes();
+    comparer.convert((from, numbers.to), (to, numbers.from.into()), count)?;
+    Ok(wide)
+}
+
 /// An output of a run, on the device.
 struct OutputOnDevice<'a> {
     comparer: &'a mut DeviceComparer<CudaExecutor>,
     buffer: usize,
     spec: &'a BufferSpec,
     address: u64,
-    /// The numbers of codes or of records that are laid out otherwise, which the host made; the address is theirs then.
+    /// Numbers of codes, or of records that are laid out otherwise; the address is theirs then.
     _decoded: Option<DeviceMemory>,
     /// Bytes of an element, and the format that its numbers are held in where that is not the workload's.
     element_bytes: usize,
@@ -342,14 +358,20 @@ impl<'a> OutputOnDevice<'a> {
         let mut address = address.ok_or(ExecError::NoBuffer(at))?;
         let mut decoded = None;
         let formats = held.as_ref().and_then(HeldBuffer::device_formats);
-        if let Some(h) = held.filter(|_| formats.is_none()) {
+        let floats = formats.and_then(|n| Some((n.from, n.to.float()?)));
+        if let Some(h) = held.filter(|_| floats.is_none()) {
             let own = spec.bytes().unwrap_or(0);
-            let stored = read_device(address, h.bytes(own))?;
-            let memory = DeviceMemory::with_bytes(&h.widen(&stored, own), &spec.name)?;
+            let memory = match formats {
+                Some(n) => decoded_on_device(comparer, (address, n), own, &spec.name)?,
+                None => {
+                    let stored = read_device(address, h.bytes(own))?;
+                    DeviceMemory::with_bytes(&h.widen(&stored, own), &spec.name)?
+                }
+            };
             address = memory.address();
             decoded = Some(memory);
         }
-        let held = formats;
+        let held = floats;
         let size = spec.elem.size();
         let scaled = |(from, to): (Format, Format)| size / from.bytes() * to.bytes();
         Ok(OutputOnDevice {

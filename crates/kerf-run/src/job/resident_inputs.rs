@@ -119,13 +119,15 @@ impl ResidentInputs {
         Ok(self.all.last().map(|i| i.contents.clone()))
     }
 
-    /// Contents in the formats that a session holds its buffers in; those that are held in their own are shared.
+    /// Contents in the formats that a session holds its buffers in; those that are held in their own are shared. And what
+    /// the numbers of each buffer lost on the way: how many saturate, and how many a scaled format does not hold.
     pub(super) fn held(
         comparer: &mut DeviceComparer<CudaExecutor>,
         session: &WorkloadSession,
         own: &DeviceContents,
-    ) -> Result<DeviceContents, JobError> {
+    ) -> Result<(DeviceContents, Vec<[u64; 2]>), JobError> {
         let mut out = Vec::new();
+        let mut lost = vec![[0; 2]; own.len()];
         for (i, memory) in own.iter().enumerate() {
             let Some(h) = session.held(i) else {
                 out.push(memory.clone());
@@ -133,9 +135,10 @@ impl ResidentInputs {
             };
             let b = &session.workload.buffers[i];
             let bytes = b.bytes().unwrap_or(0);
-            let Some((from_format, to_format)) = h.device_formats() else {
-                // Codes and layouts are made by the host: device code converts between floating-point formats.
+            let Some(formats) = h.device_formats() else {
+                // Layouts are made by the host: device code converts formats.
                 let wide = read_device(memory.address(), bytes)?;
+                lost[i] = h.losses(&wide);
                 out.push(Arc::new(DeviceMemory::with_bytes(
                     &h.narrow(&wide),
                     &b.name,
@@ -146,11 +149,11 @@ impl ResidentInputs {
             let exec = comparer.executor();
             let from = exec.adopt(&b.name, memory.address(), memory.bytes());
             let to = exec.adopt(&b.name, narrow.address(), narrow.bytes());
-            let numbers = bytes / from_format.bytes();
-            comparer.convert((from, from_format), (to, to_format), numbers)?;
+            let numbers = bytes / formats.from.bytes();
+            lost[i] = comparer.convert((from, formats.from.into()), (to, formats.to), numbers)?;
             out.push(Arc::new(narrow));
         }
-        Ok(Arc::new(out))
+        Ok((Arc::new(out), lost))
     }
 
     /// Digest of the inputs used last: equal inputs have equal digests.

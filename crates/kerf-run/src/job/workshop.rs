@@ -2,6 +2,7 @@
 use super::baseline::{Baseline, JobContents};
 use super::count::{CountingShelf, CountingTools};
 use super::finished::{Libdevice, prints};
+use super::losses::LossCode;
 use super::planned::{MakeCode, PlanShelf, PlannedCode};
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
@@ -36,6 +37,8 @@ pub struct Workshop {
     context: Option<KeptContext>,
     counting: CountingShelf,
     originals: Option<Originals>,
+    /// What counts the losses of the plan that was asked for last.
+    pub(super) losses: Option<LossCode>,
 }
 
 /// What buffers begin with, in their own formats.
@@ -88,10 +91,11 @@ impl Workshop {
             spent.wait_s += clock.elapsed().as_secs_f64();
             let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
-                let held = resident.held(session, &own)?;
+                let (held, lost) = resident.held(session, &own)?;
                 return Ok(JobContents {
                     own: Some(FirstContents::Device(own)),
                     held: Some(FirstContents::Device(held)),
+                    lost,
                 });
             }
         }
@@ -100,6 +104,7 @@ impl Workshop {
         Ok(JobContents {
             own: originals.map(FirstContents::Host),
             held: held.map(FirstContents::Host),
+            lost: Vec::new(),
         })
     }
 

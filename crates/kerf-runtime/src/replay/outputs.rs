@@ -360,8 +360,9 @@ impl ReplayOutputs {
         let mut adopted =
             |(address, f): (u64, Format)| (exec.adopt("numbers", address, count * f.bytes()), f);
         let (from, to) = (adopted(from), adopted(to));
-        let done = o.comparer.convert(from, to, count);
-        done.map(|()| true).map_err(failed)
+        let stored = |(id, f): (BufferId, Format)| (id, f.into());
+        let done = o.comparer.convert(stored(from), stored(to), count);
+        done.map(|_| true).map_err(failed)
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) fn result(
     let ties = tied_with(tuner, &outcome.choice);
     let groups = groups(tuner, outcome.verdict, &outcome.choice);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&outcome.own);
+    let last = tuner.finals.get(&chosen.assignment).unwrap_or(ran);
     let energy = match outcome.verdict {
         SearchVerdict::Tuned | SearchVerdict::Raised => tuner.energy(plan, &chosen.assignment)?,
         _ => None,
@@ -69,8 +70,8 @@ pub(super) fn result(
         front: front(&tuner.points(&[])),
         effort,
         checked: Some(outcome.checked),
-        warnings: warnings(tuner, ran),
-        losses: ran.losses.clone(),
+        warnings: warnings(tuner, last),
+        losses: last.losses.clone(),
     })
 }
 

@@ -61,11 +61,7 @@ impl Tuner<'_> {
         if self.evaluator.job.device == Device::Cpu {
             return Ok(());
         }
-        let finalists = self.finalists(demoted).into_iter();
-        let all: Vec<Assignment> = finalists.map(|p| p.assignment).collect();
-        for a in &all {
-            self.finalist(a)?;
-        }
+        let all = self.measured_finalists(demoted)?;
         self.tied.clear();
         if all.len() < 2 {
             return Ok(());
@@ -86,6 +82,26 @@ impl Tuner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The finalists, all measured once more. One that fails there, by what its formats lose say, makes room for another.
+    fn measured_finalists(&mut self, demoted: &[Demoted]) -> Result<Vec<Assignment>, TuneError> {
+        loop {
+            let finalists = self.finalists(demoted).into_iter();
+            let all: Vec<Assignment> = finalists.map(|p| p.assignment).collect();
+            let mut failed = false;
+            for a in &all {
+                self.finalist(a)?;
+                let last = &self.finals[a];
+                if let (Some(_), Some(known)) = (&last.failure, self.known.get_mut(a)) {
+                    known.failure.clone_from(&last.failure);
+                    failed = true;
+                }
+            }
+            if !failed {
+                return Ok(all);
+            }
+        }
     }
 
     fn samples(&self, a: &Assignment) -> Vec<f64> {

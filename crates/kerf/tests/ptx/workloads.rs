@@ -235,6 +235,8 @@ fn inlined_functions_have_references() {
         &[
             "run",
             "k.toml",
+            "--size",
+            "n=8192",
             "--device",
             "cpu",
             "--reference",
