@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Kernel Tuner and Kerf on one space of one kernel on one GPU: the best configuration of each, and what it took.
 
-    bench/kernel-tuner-search.py search TOOL OUT [--strategy S] [--evaluations N] [--seed K] [--size N] [--tolerance T]
+    bench/kernel-tuner-search.py search TOOL OUT [--strategy S] [--evaluations N] [--seed K] [--size N] [--tolerance T] [--answer] [--run-on cpu]
     bench/kernel-tuner-search.py compare OUT...
 
 TOOL is kernel_tuner or kerf: the script is the same but for its import. `search` writes OUT as JSON: the best configuration, the
 time that the tool measured, seconds from the call to the result. `compare` compiles the best configurations of several such files
 by NVRTC (CuPy), runs them in turn, and prints a table with the median of each. With --tolerance Kerf tunes the precision of
-its best configuration afterwards, which Kernel Tuner does only in kernels that have their types as parameters.
+its best configuration afterwards, which Kernel Tuner does only in kernels that have their types as parameters. With --answer each
+configuration's output is compared with that of the first one, so that outputs are read from the device.
+
+`seconds_per_evaluation` has the whole time over the configurations; `median_ms` what the tool says of a configuration's parts (compile_time,
+verification_time, benchmark_time). For Kerf `parts_s` has the median seconds of each job that its process did (inspect, run, predict), and
+where those of runs went, as the worker says it (`spent` of `kerf run --format json`; `rest` is what is outside of the worker's own account). The
+first configuration, which starts processes and copies inputs, is in `first_s` alone.
 
 The kernel is a convolution with a 9 x 9 filter: blocks, outputs of a thread, and a tile in shared memory or not; 2,180
 configurations are allowed. Needs CuPy; PYTHONPATH=python/src and KERF for Kerf.
@@ -88,15 +94,69 @@ def arguments(n):
     return [image, weights / weights.sum(), np.zeros((n, n), np.float32), np.int32(n)]
 
 
+def traced(jobs):
+    """Has Kerf's process note its jobs: the command, the seconds, and those of the worker."""
+    try:
+        from kerf._service import _Process
+    except ImportError:
+        return
+    ask = _Process.ask
+
+    def noted(self, words, ahead):
+        start = time.monotonic()
+        answer = ask(self, words, ahead)
+        document = (answer or {}).get("document") or {}
+        jobs.append((words[0], time.monotonic() - start, document.get("spent") or {}))
+        return answer
+
+    _Process.ask = noted
+
+
+def parts(jobs):
+    """Median seconds of jobs by command, and of what runs spent them on; of each command the first job is left out."""
+    found = {}
+    for command in dict.fromkeys(c for c, _, _ in jobs):
+        mine = [(s, spent) for c, s, spent in jobs if c == command][1:]
+        if not mine:
+            continue
+        found[command] = statistics.median(s for s, _ in mine)
+        names = {n for _, spent in mine for n in spent}
+        of_worker = {n: statistics.median(spent.get(n, 0.0) for _, spent in mine) for n in sorted(names)}
+        found.update({f"{command}.{n}": s for n, s in of_worker.items() if s > 0})
+        if of_worker:
+            found[f"{command}.rest"] = statistics.median(s - sum(spent.values()) for s, spent in mine)
+    return found
+
+
+def first_output(tool, n, grid, where):
+    """What the kernel computes in one configuration."""
+    smallest = {k: values[0] for k, values in SPACE.items()} | {"block_size_y": 4}
+    lang = {"lang": "CUDA"} if tool.__name__ == "kerf" else {"lang": "CuPy"}
+    return tool.run_kernel("convolve", SOURCE, (n, n), arguments(n), smallest, **lang, **grid, **where)[2]
+
+
+def of_first(good, part):
+    """A part of the first configuration's time."""
+    return good[0].get(part) or 0.0
+
+
 def search(a):
     import importlib
 
     tool = importlib.import_module(a.tool)
+    jobs = []
+    if a.tool == "kerf":
+        traced(jobs)
     options = {"max_fevals": a.evaluations}
     more = {"seed": a.seed} if a.seed is not None else {}
     if a.tool == "kerf" and a.tolerance:
         more |= {"tolerance": a.tolerance, "tune_options": {"metric": "rel_l2", "budget": 30, "validate": 4}}
+    if a.tool == "kerf" and a.run_on:
+        more |= {"run_on": a.run_on, "parallel": 1}
     grid = {"grid_div_x": ["block_size_x", "tile_size_x"], "grid_div_y": ["block_size_y", "tile_size_y"]}
+    if a.answer:
+        more |= {"answer": [None, None, first_output(tool, a.size, grid, {"run_on": a.run_on} if a.run_on else {}), None], "atol": 1e-4}
+    jobs.clear()
     start = time.monotonic()
     results, env = tool.tune_kernel(
         "convolve", SOURCE, (a.size, a.size), arguments(a.size), SPACE, restrictions=RESTRICTIONS, lang="CUDA" if a.tool == "kerf" else "CuPy",
@@ -108,6 +168,10 @@ def search(a):
     half = min(good[: max(1, len(good) // 2)], key=lambda r: r["time"])
     found = {
         "tool": a.tool, "strategy": a.strategy, "seed": a.seed, "size": a.size, "seconds": seconds, "evaluations": len(results), "failed": len(results) - len(good),
+        "seconds_per_evaluation": seconds / max(1, len(results)),
+        "median_ms": {k: statistics.median(r[k] for r in good) for k in ("compile_time", "verification_time", "benchmark_time") if k in best},
+        "first_s": sum(of_first(good, k) for k in ("compile_time", "verification_time", "benchmark_time")) / 1e3,
+        "parts_s": parts(jobs),
         "best": {k: int(best[k]) for k in SPACE}, "time_ms": float(best["time"]), "half_ms": float(half["time"]),
     }
     tuned = env.get("tuned") if isinstance(env, dict) else None
@@ -161,6 +225,8 @@ def main():
     s.add_argument("--seed", type=int)
     s.add_argument("--size", type=int, default=8192)
     s.add_argument("--tolerance", type=float)
+    s.add_argument("--answer", action="store_true")
+    s.add_argument("--run-on", choices=["cpu", "cuda"], help="where Kerf runs; by default on the GPU")
     c = commands.add_parser("compare")
     c.add_argument("files", nargs="+")
     a = parser.parse_args()

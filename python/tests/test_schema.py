@@ -5,6 +5,7 @@ import glob
 import importlib.util
 import json
 import os
+import subprocess
 import tempfile
 import unittest
 
@@ -69,7 +70,20 @@ class Documents(unittest.TestCase):
     def test_every_document(self):
         self.files_of_a_result()
         self.what_commands_print()
+        self.answers_to_jobs()
         self.assertEqual(set(self.schemas), self.seen)
+
+    def answers_to_jobs(self):
+        jobs = [["run", self.workload.path], ["run", "none.toml"], ["inspect", self.workload.source], ["doctor"]]
+        lines = [json.dumps({"id": i, "arguments": words}) for i, words in enumerate(jobs)]
+        o = subprocess.run([kerf.program(), "serve"], input="\n".join([*lines, "no job"]), capture_output=True, text=True)
+        answers = [json.loads(line) for line in o.stdout.splitlines()]
+        self.assertEqual(sorted(str(a["id"]) for a in answers), ["0", "1", "2", "3", "None"])
+        for a in answers:
+            self.fits(a)
+            self.assertEqual(a["document"] is None, a["error"] is not None)
+            if a["document"] is not None:
+                self.fits(a["document"])
 
     def files_of_a_result(self):
         for name in ["result.json", "evidence.json", "space.json", "plan.json"]:

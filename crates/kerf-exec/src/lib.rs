@@ -229,6 +229,9 @@ pub enum ExecError {
         what: String,
         /// The driver's reason.
         why: String,
+        /// The context still does what it is asked to: other programs can run in it.
+        #[serde(default)]
+        context_lives: bool,
     },
     /// The device is not there.
     #[error("no {device} device: {why}")]

@@ -10,6 +10,7 @@ mod counting_executor;
 mod error;
 mod execute;
 mod finished;
+mod inputs_key;
 mod kept;
 mod launch_kinds;
 mod launches;
@@ -150,6 +151,12 @@ pub struct Job {
     pub energy_s: f64,
     /// Folder for outputs as .npy.
     pub save: Option<PathBuf>,
+    /// No digests of outputs. Those that nothing else needs are not read from the device then.
+    #[serde(default)]
+    pub skip_digests: bool,
+    /// Inputs stay for the next job of the same process, on the GPU or, as far as there is room, in memory.
+    #[serde(default)]
+    pub keep_inputs: bool,
     /// clang.
     pub clang: Option<ClangProgram>,
     /// CUDA folder.
@@ -185,6 +192,9 @@ pub struct Job {
     /// Plans that are likely to be asked for next: their code is made on other cores while this one is measured (CUDA).
     #[serde(default)]
     pub ahead: Vec<Plan>,
+    /// Jobs that are likely to be asked for next, of other programs too: the same for these.
+    #[serde(default)]
+    pub next: Vec<Job>,
 }
 
 /// A program that takes the place of the workload's, on its inputs and against its reference: the same kernels
@@ -239,6 +249,8 @@ impl Job {
             lock: None,
             energy_s: 0.0,
             save: None,
+            skip_digests: false,
+            keep_inputs: false,
             clang: tools.clang.clone(),
             cuda: tools.cuda.clone(),
             libdevice: tools.libdevice.clone(),
@@ -252,6 +264,7 @@ impl Job {
             baseline: false,
             patched: None,
             ahead: Vec::new(),
+            next: Vec::new(),
         }
     }
 
@@ -270,6 +283,12 @@ impl Job {
             },
             ..self.toolchain()
         }
+    }
+
+    /// Are the bytes of outputs looked at by the host?
+    pub(crate) fn reads_outputs(&self) -> bool {
+        let compared = self.reference || self.memcheck.is_some();
+        compared || self.save.is_some() || !self.skip_digests
     }
 
     /// Is the program counted by the CPU executor?

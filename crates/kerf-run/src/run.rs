@@ -311,11 +311,11 @@ impl<'a> WorkloadSession<'a> {
         Ok(Arc::new(all.collect::<Result<_, _>>()?))
     }
 
-    /// First contents of all buffers in their own formats; none where they are too large to be kept.
-    pub fn originals(&self) -> Result<Option<Contents>, RunError> {
+    /// First contents of all buffers in their own formats; none where they are larger together than what may be kept.
+    pub fn originals(&self, most_bytes: usize) -> Result<Option<Contents>, RunError> {
         let bytes = self.workload.buffers.iter().map(|b| b.bytes());
         let total = bytes.fold(0usize, |n, b| n.saturating_add(b.unwrap_or(usize::MAX)));
-        if total > KEPT_BYTES {
+        if total > most_bytes {
             return Ok(None);
         }
         let all = self.workload.buffers.iter().map(|b| self.made(b));

@@ -96,6 +96,16 @@ pub fn generate(
         elem: spec.elem.clone(),
     };
     let bytes = spec.bytes().ok_or_else(memory)?;
+    if let [leaf] = &recipe.leaves[..]
+        && let LeafValues::File(path) = leaf.values
+        && *leaf.elem == spec.elem
+    {
+        // A file of whole elements without padding is what the buffer holds.
+        let scalars = spec.elem.scalars();
+        if scalars.iter().map(|(_, s)| s.bytes()).sum::<usize>() == spec.elem.size() {
+            return file_bytes(spec, path, leaf.elem);
+        }
+    }
     // Asked for first, because failing below would end the process. Fresh zeroed memory is better
     // than zeroing some here: each page is then touched once.
     Vec::<u8>::new()
@@ -130,6 +140,22 @@ pub fn generate(
         ended.collect::<Result<(), GenerateError>>()
     })?;
     Ok(out)
+}
+
+/// The elements of a buffer, or one field of them, from a file.
+fn file_bytes(
+    spec: &BufferSpec,
+    path: &std::path::Path,
+    elem: &ElemType,
+) -> Result<Vec<u8>, GenerateError> {
+    let file = |source| GenerateError::File {
+        buffer: spec.name.clone(),
+        source,
+    };
+    let array = npy::read(path).map_err(file)?;
+    let suits = array.header.check(elem, spec.len);
+    suits.map_err(|p| file(NpyError::new(path, p)))?;
+    Ok(array.bytes)
 }
 
 /// Elements that one thread fills, at least.
@@ -243,20 +269,10 @@ impl Piece<'_> {
         elem: &ElemType,
         base: usize,
     ) -> Result<(), GenerateError> {
-        let file = |source| GenerateError::File {
-            buffer: self.spec.name.clone(),
-            source,
-        };
-        let array = npy::read(path).map_err(file)?;
-        let suits = array.header.check(elem, self.spec.len);
-        suits.map_err(|p| file(NpyError::new(path, p)))?;
+        let bytes = file_bytes(self.spec, path, elem)?;
         let size = elem.size().max(1);
         let stride = self.spec.elem.size().max(1);
-        for (to, from) in self
-            .out
-            .chunks_mut(stride)
-            .zip(array.bytes.chunks_exact(size))
-        {
+        for (to, from) in self.out.chunks_mut(stride).zip(bytes.chunks_exact(size)) {
             if let Some(to) = to.get_mut(base..base + size) {
                 to.copy_from_slice(from);
             }

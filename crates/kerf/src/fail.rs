@@ -23,6 +23,9 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
+    /// The exit code of a command that failed.
+    pub const EXIT_CODE: i32 = 2;
+
     /// Bad input or a missing part.
     pub fn new(what: impl Into<String>) -> Failure {
         Failure {
@@ -35,13 +38,18 @@ impl Failure {
         self.help = Some(h.into());
         self
     }
+    /// What happened, and what to do about it, as they can be shown.
+    pub fn message(&self) -> (String, Option<String>) {
+        (printable(&self.what), self.help.as_deref().map(printable))
+    }
     /// Prints it and gives the exit code.
     pub fn report(&self) -> i32 {
-        note(&printable(&format!("error: {}", self.what)));
-        if let Some(h) = &self.help {
-            note(&printable(&format!("help: {h}")));
+        let (what, help) = self.message();
+        note(&format!("error: {what}"));
+        if let Some(h) = help {
+            note(&format!("help: {h}"));
         }
-        2
+        Failure::EXIT_CODE
     }
 }
 

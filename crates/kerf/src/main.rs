@@ -30,6 +30,7 @@ mod report;
 mod run;
 mod search;
 mod selftest;
+mod serve;
 mod shell;
 mod study;
 mod table;
@@ -44,6 +45,7 @@ use parse::{
     in_utf8, parse_arch, parse_count, parse_gib, parse_limit, parse_seed, parse_size,
     parse_threads, parse_window,
 };
+use run::JobWorker;
 use std::path::{Path, PathBuf};
 
 /// The fastest version of a GPU kernel within an error tolerance; runs kernels on the CPU or a GPU, bit for
@@ -132,6 +134,9 @@ enum Command {
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
     Study(study::Args),
+    /// Do jobs of `run`, `predict` and `inspect`, one a line of JSON on standard input, and keep between them what they have in
+    /// common.
+    Serve(serve::Args),
     #[command(hide = true)]
     Worker,
     #[command(hide = true)]
@@ -270,7 +275,9 @@ fn dispatch(
         Command::Inspect(a) => inspect::command(a, format, style),
         Command::Init(ref a) if !unguarded && guard::is_needed(&a.file) => guard::again(&a.file),
         Command::Init(a) => init::run(&a, format),
-        Command::Run(a) => run::command::run(a, format, style),
+        Command::Run(a) => {
+            run::command::run(a, Vec::new(), (format, style), &mut JobWorker::default())
+        }
         Command::Cc { args } => {
             match args.iter().any(|a| a == "--help" || a == "-h") || args.is_empty() {
                 true => help_of("cc"),
@@ -278,7 +285,8 @@ fn dispatch(
             }
         }
         Command::Record(a) => record::run(&a),
-        Command::Predict(a) => predict::run(&a, format, style),
+        Command::Predict(a) => predict::run(&a, (format, style), &mut JobWorker::default()),
+        Command::Serve(a) => serve::run(&a),
         Command::Measure(a) => measure::run(&a),
         Command::LaunchTable(a) => launch_table::run(a),
         Command::Bundle {

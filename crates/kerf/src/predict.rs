@@ -8,7 +8,7 @@ mod train;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
-use crate::run::{in_worker, seconds};
+use crate::run::{JobWorker, in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
 use kerf_clang::compile::Toolchain;
@@ -194,7 +194,11 @@ fn from_code(
 }
 
 /// Runs the command.
-pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
+pub fn run(
+    a: &Args,
+    (format, style): (Format, Style),
+    worker: &mut JobWorker,
+) -> Result<i32, Failure> {
     let Some(workload) = &a.workload else {
         return match &a.command {
             Some(Command::Train(t)) => train::run(t, format, style),
@@ -230,9 +234,10 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         overrides: a.sizes.clone(),
         count: Some(Detail::Blocks),
         count_only: true,
+        keep_inputs: worker.keeps(),
         ..Job::plain(workload.clone(), &tools)
     };
-    let report = in_worker(&job, Duration::from_secs_f64(a.timeout))?;
+    let report = worker.job(&job, Duration::from_secs_f64(a.timeout))?;
     let counts = report
         .counts
         .ok_or_else(|| Failure::from(JobError::Worker("the counts are missing".into())))?;

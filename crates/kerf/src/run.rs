@@ -7,7 +7,7 @@ use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::tune::worker_program;
 use kerf_exec::cpu::SanitizeOptions;
-use kerf_exec::worker::WorkerProcess;
+use kerf_exec::worker::{WorkerError, WorkerProcess};
 use kerf_exec::{DeviceKind, KernelStats};
 use kerf_num::metrics::{ComparedElement, ErrorReport, Rejection};
 use kerf_run::job::{
@@ -29,23 +29,73 @@ fn doing(job: &Job) -> &'static str {
     }
 }
 
+/// Worker processes for jobs, one at a time.
+#[derive(Default)]
+pub struct JobWorker {
+    keeps: bool,
+    process: Option<WorkerProcess>,
+}
+
+impl JobWorker {
+    /// A worker process stays for the next job, with what it has on its device, unless the job has left it of no use. The system
+    /// ends it with the thread that had its first job done.
+    pub fn kept() -> JobWorker {
+        JobWorker {
+            keeps: true,
+            process: None,
+        }
+    }
+
+    /// Whether there are jobs after this one.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// Has a job done.
+    pub fn job(&mut self, job: &Job, limit: Duration) -> Result<JobReport, JobError> {
+        Ok(self.report(job, limit)?)
+    }
+
+    fn start() -> Result<WorkerProcess, NoReport> {
+        let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
+        Ok(WorkerProcess::start(&exe, &["worker"])?)
+    }
+
+    /// Has a job done; what the worker does wrong is told apart from what the job does.
+    fn report(&mut self, job: &Job, limit: Duration) -> Result<JobReport, NoReport> {
+        let kept = self.process.take();
+        let had_others = kept.is_some();
+        let mut w = kept.map_or_else(Self::start, Ok)?;
+        let name = job.workload.file_name().unwrap_or_default();
+        let _shown = Work::begin(format!("{} {}", doing(job), name.to_string_lossy()));
+        // What comes late is of the job before.
+        let _ = w.printed();
+        let mut answer: Result<Result<JobReport, JobError>, WorkerError> = w.ask(job, limit);
+        if had_others && matches!(answer, Err(WorkerError::Died { .. })) {
+            // Earlier jobs may be to blame.
+            w = Self::start()?;
+            answer = w.ask(job, limit);
+        }
+        let answer = answer?.map(|mut report| {
+            let printed = w.printed();
+            report.printed.push_str(&String::from_utf8_lossy(&printed));
+            report
+        });
+        if self.keeps && !answer.as_ref().is_err_and(JobError::spoils_worker) {
+            self.process = Some(w);
+        }
+        Ok(answer?)
+    }
+}
+
 /// Runs a job in a fresh worker process.
 pub fn in_worker(job: &Job, limit: Duration) -> Result<JobReport, JobError> {
-    Ok(report_of(job, limit)?)
+    JobWorker::default().job(job, limit)
 }
 
 /// Runs a job in a fresh worker process; what the worker does wrong is told apart from what the job does.
 pub fn report_of(job: &Job, limit: Duration) -> Result<JobReport, NoReport> {
-    let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
-    let mut w = WorkerProcess::start(&exe, &["worker"])?;
-    let name = job.workload.file_name().unwrap_or_default();
-    let _shown = Work::begin(format!("{} {}", doing(job), name.to_string_lossy()));
-    let answer: Result<JobReport, JobError> = w.ask(job, limit)?;
-    let mut report = answer?;
-    report
-        .printed
-        .push_str(&String::from_utf8_lossy(&w.printed()));
-    Ok(report)
+    JobWorker::default().report(job, limit)
 }
 
 /// The hidden worker command.
@@ -360,12 +410,17 @@ fn checked_first(job: &Job) -> Result<Option<String>, Failure> {
 }
 
 /// Runs the command: 0 if all outputs are accepted, 1 if the reference rejects one.
-pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32, Failure> {
+pub fn run(
+    job: &Job,
+    limit_s: f64,
+    (format, style): (Format, Style),
+    worker: &mut JobWorker,
+) -> Result<i32, Failure> {
     let gap = match job.reference && job.memcheck.is_none() {
         true => checked_first(job)?,
         false => None,
     };
-    let r = match in_worker(job, Duration::from_secs_f64(limit_s)) {
+    let r = match worker.job(job, Duration::from_secs_f64(limit_s)) {
         Err(e @ JobError::Worker(_)) => {
             // A damaged source kills the worker as well, and then no kernel is to blame.
             guard::survives(&job.workload)?;

@@ -24,6 +24,7 @@ mod quantize;
 mod records;
 mod reference;
 mod search;
+mod serve;
 mod shell;
 mod simt;
 mod sources;

@@ -120,6 +120,13 @@ class KernelCall:
             raise unsupported(f"smem_args {sorted(set(self.smem_args) - {'size'})}", "only size is known")
         self.symbols = {k: np.atleast_1d(np.asarray(v)) for k, v in (self.cmem_args or {}).items()}
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing of a configuration is made by functions of the caller's."""
+        source = self.source[0] if isinstance(self.source, (list, tuple)) and self.source else self.source
+        made = [source, self.problem_size, *self.grid_div, *(self.defines or {}).values()]
+        return not any(callable(m) for m in made)
+
     def check_parameters(self, tune_params: Mapping[str, Sequence[Any]]) -> None:
         """Refuses parameters that cannot be tuned, by name."""
         for name, values in tune_params.items():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import datetime
 import inspect
+import os
 import threading
 import time
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from . import _arrays
 from ._configuration import KernelCall
 from ._expressions import evaluate
 from ._program import KerfError, UnsupportedError, call_json
+from ._service import Service
 from .accuracy import Tunable, TunablePrecision
 from .observers import BenchmarkObserver, OutputObserver, PrologueObserver
 from .workload import ArrayFiles, In, InOut, Run, Workload
@@ -23,6 +26,11 @@ from .workload import ArrayFiles, In, InOut, Run, Workload
 OF_THE_MACHINE = ("the program kerf was not found", "clang 22 was not found", "no CUDA headers were found", "could not run ")
 #: Seconds between two calls of an observer's ``during``.
 DURING_S = 0.005
+#: Configurations that are compiled while one is measured on a GPU; the measurement and the search need cores too.
+AHEAD = min(4, (os.cpu_count() or 1) // 2)
+
+#: Elements that are compared at a time.
+PIECE = 1 << 17
 
 #: Parameters, the result or none, and why there is none.
 Outcome = tuple[dict[str, Any], "dict[str, Any] | None", "str | None"]
@@ -104,6 +112,14 @@ def outputs_of(run: Run, workload: Workload, args: Sequence[Any], wanted: Sequen
     return out
 
 
+def all_close(expected: np.ndarray, have: np.ndarray, atol: float) -> bool:
+    """What ``numpy.allclose`` says of arrays in one row, a piece at a time: its temporary arrays stay in the cache."""
+    if expected.shape != have.shape:
+        return bool(np.allclose(expected, have, atol=atol))
+    pieces = (slice(k, k + PIECE) for k in range(0, expected.size, PIECE))
+    return all(np.allclose(expected[p], have[p], atol=atol) for p in pieces)
+
+
 class Verification:
     """Whether an output is the answer: by ``numpy.allclose``, a function of the caller's, or observers alone."""
 
@@ -139,7 +155,7 @@ class Verification:
             return None
         atol = 1e-8 if self.atol is None else self.atol
         for i, (expected, have) in enumerate(zip(self.answer, got)):
-            if expected is not None and not np.allclose(np.ravel(expected), np.ravel(have), atol=atol):
+            if expected is not None and not all_close(np.ravel(expected), np.ravel(have), atol):
                 return f"argument {i} is not the answer"
         return None
 
@@ -163,12 +179,42 @@ class Evaluator:
         self.profile, self.iterations, self.metrics = profile, iterations, dict(metrics or {})
         self.observers = list(observers)
         self.arguments = Arguments(arguments, verification.wanted)
+        #: What compiles, runs and predicts all configurations.
+        self.service = Service()
+        self._expected: dict[tuple[Any, ...], concurrent.futures.Future[tuple[list[Any], Workload]]] = {}
+        self._compilers: concurrent.futures.ThreadPoolExecutor | None = None
         for o in self.observers:
             o.register_device(device)
 
-    def workload(self, params: Mapping[str, Any], **more: Any) -> Workload:
-        """The workload of a configuration, by itself."""
-        return self.call.workload(params, self.arguments.of(params), self.arguments.files, **more)
+    def _made(self, params: Mapping[str, Any]) -> tuple[list[Any], Workload]:
+        """Arguments and workload of a configuration, compiled."""
+        args = self.arguments.of(params)
+        return args, self.call.workload(params, args, self.arguments.files, call=self.service.call_json)
+
+    def expect(self, configs: Iterable[dict[str, Any]]) -> None:
+        """Begins to compile configurations that are likely to be evaluated next, while a GPU measures."""
+        if self.device.gpu is None or AHEAD == 0 or not self.call.is_plain:
+            return
+        if self._compilers is None:
+            self._compilers = concurrent.futures.ThreadPoolExecutor(AHEAD)
+        for params in configs:
+            key = tuple(params.values())
+            if key not in self._expected and self._can_be_launched(params):
+                self._expected[key] = self._compilers.submit(self._made, params)
+
+    def _can_be_launched(self, params: Mapping[str, Any]) -> bool:
+        try:
+            return self.call.obstacle(params) is None
+        except Exception:  # told when its turn comes
+            return False
+
+    def close(self) -> None:
+        """Ends what compiles and runs configurations."""
+        for f in self._expected.values():
+            f.cancel()
+        self.service.close()
+        if self._compilers is not None:
+            self._compilers.shutdown(cancel_futures=True)
 
     def evaluate(self, params: dict[str, Any]) -> Outcome:
         """Evaluates a configuration. What fails for every configuration is raised, what fails for this one is told."""
@@ -187,8 +233,8 @@ class Evaluator:
     def _evaluated(self, params: dict[str, Any]) -> Outcome:
         result = dict(params)
         clock = _Clock()
-        args = self.arguments.of(params)
-        w = self.call.workload(params, args, self.arguments.files)
+        expected = self._expected.pop(tuple(params.values()), None)
+        args, w = expected.result() if expected is not None else self._made(params)
         result["compile_time"] = clock.passed_ms()
         result["verification_time"] = 0.0
         run = None
@@ -233,7 +279,7 @@ class Evaluator:
 
     def _run(self, w: Workload, params: Mapping[str, Any]) -> Run:
         """Runs a configuration with its observers around it."""
-        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed}
+        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed, "no_digests": True}
         if self.device.gpu is None:
             options.update(repeats=1, warmup=0)
         else:
@@ -241,6 +287,10 @@ class Evaluator:
             energy_s = [o.continuous_duration for o in self._asking("wants_energy") if o.wants_energy]  # type: ignore[attr-defined]
             if energy_s:
                 options["energy"] = float(max(energy_s))
+        # What was compiled by now goes on to the driver.
+        ready = [f for f in self._expected.values() if f.done() and f.exception() is None]
+        if ready:
+            w.expect([f.result()[1] for f in ready[:AHEAD]])
         for o in self.observers:
             o.register_configuration(dict(params))
         for o in [o for o in self.observers if isinstance(o, PrologueObserver)]:

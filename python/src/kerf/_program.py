@@ -16,6 +16,10 @@ from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 Progress = Union[bool, Callable[[str], object]]
 
 
+#: What runs ``kerf --format json``: `call_json`, or a service that does.
+CallJson = Callable[..., "tuple[int, Any]"]
+
+
 class KerfError(Exception):
     """What ``kerf`` could not do, in the words of the command line."""
 

@@ -12,7 +12,7 @@ import warnings
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._cache import Cache
-from ._evaluation import Evaluator, Outcome
+from ._evaluation import AHEAD, Evaluator, Outcome
 from ._objective import Objective
 from ._program import KerfError, KerfWarning
 from .util import RuntimeFailedConfig, StopCriterionReached, get_config_string
@@ -87,6 +87,7 @@ class Search:
         self._reasons: dict[str, int] = {}
         self._writing = threading.Lock()
         self._workers = concurrent.futures.ThreadPoolExecutor(at_once)
+        evaluator.service.workers = at_once
 
     @property
     def done(self) -> int:
@@ -116,9 +117,16 @@ class Search:
             if self.over():
                 raise StopCriterionReached("max_fevals" if self.done >= self.budget else "time_limit")
             some = new[k : k + min(self.at_once, self.budget - self.done)]
+            self._expect(new[k + len(some) :][: self.budget - self.done - len(some)])
             for config, outcome in zip(some, self._workers.map(self._one, [dict(zip(self.names, c)) for c in some])):
                 self._known[config] = self._noted(*outcome)
         return [self._known[c] for c in wanted if c in self._known]
+
+    def _expect(self, following: Sequence[Sequence[Any]]) -> None:
+        """Has configurations compiled that come next, those that a cache does not have."""
+        configs = [dict(zip(self.names, c)) for c in following[:AHEAD]]
+        if not self._simulation:
+            self.evaluator.expect([c for c in configs if self._cache.get(c) is None])
 
     def costs(self, configs: Sequence[Mapping[str, Any]]) -> list[float | None] | None:
         """What is to be small for each configuration, for a strategy of Kerf's; None when the time is over."""
@@ -163,7 +171,8 @@ class Search:
         print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Ends the workers, and what they have started."""
+        self.evaluator.close()
         self._workers.shutdown(cancel_futures=True)
 
     def summarise(self) -> None:

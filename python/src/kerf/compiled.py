@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence, Union
 
 from . import _source
 from ._folder import Folder
-from ._program import call, call_json
+from ._program import CallJson, call, call_json
 
 
 #: A plan: the document, or its file.
@@ -24,11 +24,13 @@ class Program:
         language: str | None = None,
         flags: Sequence[str] = (),
         arch: str = "sm_90",
+        *,
+        call: CallJson = call_json,
     ) -> None:
-        self._folder = Folder()
+        self._folder, self._call = Folder(), call
         self.path = _source.place(source, self._folder.name, language)
         self.arch, self.flags = arch, list(flags)
-        _, self.data = call_json(self._words())
+        _, self.data = call(self._words())
 
     def _words(self, *more: str) -> list[str]:
         rest = ["--", *self.flags] if self.flags else []
@@ -43,7 +45,7 @@ class Program:
         """One kernel; what is not there is refused as the command line does."""
         found = self.kernels.get(name)
         if found is None:
-            found = call_json(self._words("--kernel", name))[1]["kernels"][0]
+            found = self._call(self._words("--kernel", name))[1]["kernels"][0]
         return found
 
     def _emit(self, form: str, plan: Plan | None) -> str:

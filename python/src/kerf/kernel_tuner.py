@@ -29,6 +29,10 @@ from .searchspace import Searchspace
 from .util import StopCriterionReached
 
 
+#: Configurations that a strategy is asked for at once where its choices do not depend on results.
+BATCH = 16
+
+
 class Options(dict):  # type: ignore[type-arg]
     """Options of a search, as entries and as attributes."""
 
@@ -74,7 +78,8 @@ class Runner:
                 self.ended = str(e)
         else:
             seed = self._seed if self._seed is not None else seed
-            at_once = search.at_once
+            # Its choices do not depend on results: those that come next are compiled meanwhile.
+            at_once = max(search.at_once, BATCH) if name == "random" and search.evaluator.device.gpu is not None else search.at_once
             self.ended = drive(name, self.space.tune_params, configs, budget, seed, at_once, search.costs)
         return search.results
 

@@ -9,6 +9,7 @@ from . import _arrays
 from ._configuration import KernelCall, language
 from ._evaluation import Arguments, gpu_here, outputs_of
 from ._program import KerfError
+from ._service import Service
 
 
 class PythonKernel:
@@ -58,6 +59,7 @@ class PythonKernel:
         for name, flags in (("inputs", self.inputs), ("outputs", self.outputs)):
             if len(flags) != len(arrays):
                 raise KerfError(f"PythonKernel: {name} has {len(flags)} entries, and arguments {len(arrays)}")
+        self._service = Service()
         self._options: dict[str, Any] = {"device": "cuda", "gpu": device} if gpu_here() else {"device": "cpu"}
 
     def update_gpu_args(self, args: Sequence[Any]) -> None:
@@ -72,7 +74,7 @@ class PythonKernel:
         wanted = [w and _arrays.is_array(a) for w, a in zip(self.outputs, self.arguments)]
         own = Arguments(self.arguments, wanted)
         placed = own.of(self.params)
-        w = self._call.workload(self.params, placed, own.files)
+        w = self._call.workload(self.params, placed, own.files, call=self._service.call_json)
         out = []
         for i, result in enumerate(outputs_of(w.run(**self._options), w, placed, wanted)):
             if result is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import tempfile
@@ -13,8 +14,8 @@ from typing import Any, Iterable, Mapping, Sequence, Union
 import numpy as np
 
 from . import _arrays, _elements, _source, _toml
-from ._folder import Folder
-from ._program import KerfError, call_json, option_words
+from ._folder import Folder, in_memory
+from ._program import CallJson, KerfError, call_json, option_words
 from .compiled import Plan, Program
 
 #: A number of threads or blocks along each axis, or expressions of sizes and parameters.
@@ -122,6 +123,14 @@ class Run:
         return f"<kerf.Run on {self.data['device']['name']}: {names}>"
 
 
+def _loaded(path: str, in_memory: bool) -> np.ndarray:
+    """The array of a file that goes away. One in memory is mapped, and lives as long as the array."""
+    if in_memory:
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+    loaded: np.ndarray = np.load(path, allow_pickle=False)
+    return loaded
+
+
 class Workload:
     """A program of kernels that runs once: ``Workload(source, kernel, grid, block, args)``, or with ``launches``.
 
@@ -155,6 +164,7 @@ class Workload:
         seed: int = 0,
         language: str | None = None,
         array_files: ArrayFiles | None = None,
+        call: CallJson = call_json,
     ) -> None:
         if launches is None:
             if kernel is None or grid is None or block is None:
@@ -162,14 +172,17 @@ class Workload:
             launches = [Launch(kernel, grid, block, args, shared)]
         elif kernel is not None:
             raise KerfError("a workload has one kernel or launches, not both")
-        self._folder = Folder()
+        self._folder, self._call = Folder(), call
+        self._next: Sequence[Workload] = ()
         self.flags, self.seed, self.sizes = list(flags), seed, dict(sizes or {})
         self._array_files = array_files
         self._text = source if isinstance(source, str) and _source.is_text(source) else None
         self._language = language
         middle = {m: (launch_space or {})[m][len((launch_space or {})[m]) // 2] for m in macros}
         defined = [f"-D{m}={(default or {}).get(m, v)}" for m, v in middle.items()]
-        self._program = Program(source, language, [*flags, *defined])
+        # Where it is read from later too: what is compiled is kept by its place.
+        placed = _source.place(source, self._folder.name, language)
+        self._program = Program(pathlib.Path(placed), language, [*flags, *defined], call=call)
         self.source = self._program.path
         self._space = (dict(launch_space or {}), list(constraints), default, list(macros))
         self._accept: dict[str, Any] = {"metric": metric, "tolerance": tolerance, **(accept or {})}
@@ -190,6 +203,7 @@ class Workload:
         """A workload file as it is."""
         self = cls.__new__(cls)
         self.path, self._buffers = os.path.abspath(os.fspath(path)), {}
+        self._call, self._next = call_json, ()
         return self
 
     @property
@@ -287,23 +301,33 @@ class Workload:
             f.write(self.toml(source))
         return path
 
+    def expect(self, following: Sequence[Workload]) -> None:
+        """Workloads that are likely to be run next by the same service, in the same way."""
+        self._next = following
+
+    def _words_of_run(self, options: Mapping[str, Any]) -> list[str]:
+        return ["run", self.path, *option_words(options)]
+
     def run(self, reference: bool = False, plan: Plan | None = None, outputs: bool = True, **options: Any) -> Run:
         """Runs it, as ``kerf run`` does with the same options; gives a ``Run``, without outputs where they are not wanted."""
-        folder = tempfile.mkdtemp(prefix="kerf-run-")
+        need = sum(b.array.nbytes for b in self._buffers.values() if b.output) if outputs else 0
+        memory = in_memory(need)
+        folder = tempfile.mkdtemp(prefix="kerf-run-", dir=memory)
         try:
             if plan is not None and not isinstance(plan, (str, os.PathLike)):
                 path = os.path.join(folder, "plan.json")
                 with open(path, "w", encoding="utf-8") as f:
                     json.dump(plan, f)
                 plan = path
-            save = folder if outputs else None
-            given = option_words({"reference": reference, "plan": plan, "save": save, **options})
-            code, data = call_json(["run", self.path, *given], accept=(0, 1))
+            options = {"reference": reference, "plan": plan, **options}
+            own = {**options, "save": folder if outputs else None}
+            ahead = {"ahead": [w._words_of_run(options) for w in self._next]} if self._next else {}
+            code, data = self._call(self._words_of_run(own), accept=(0, 1), **ahead)
             found: dict[str, np.ndarray] = {}
             for o in data["outputs"] if outputs else []:
-                loaded = np.load(o["saved"], allow_pickle=False)
-                own = self._buffers.get(o["name"])
-                found[o["name"]] = _elements.back(loaded, own.array) if own is not None else loaded
+                loaded = _loaded(o["saved"], memory is not None)
+                buffer = self._buffers.get(o["name"])
+                found[o["name"]] = _elements.back(loaded, buffer.array) if buffer is not None else loaded
                 o["saved"] = None
             return Run(data, found, code)
         finally:
@@ -311,4 +335,4 @@ class Workload:
 
     def predict(self, **options: Any) -> dict[str, Any]:
         """The predicted time, as ``kerf predict --format json`` prints it."""
-        return dict(call_json(["predict", self.path, *option_words(options)])[1])
+        return dict(self._call(["predict", self.path, *option_words(options)])[1])

@@ -1,7 +1,7 @@
 //! Code on a device: PTX compiled by the driver, binaries, and what is in them.
 use super::driver::{DriverContext, check, version};
 use crate::{ExecError, KernelStats, LaunchConfiguration};
-use cudarc::driver::sys::{self, CUfunction_attribute_enum as FnAttr};
+use cudarc::driver::sys::{self, CUfunction_attribute_enum as FnAttr, CUresult};
 use std::ffi::{CStr, CString, c_void};
 
 /// The highest level of optimisation, and the driver's default.
@@ -272,7 +272,12 @@ impl LoadedCode {
                 std::ptr::null_mut(),
             );
             check(&format!("launching {name}"), r).map_err(|e| match e {
-                ExecError::Device { what, why } => ExecError::Launch { what, why },
+                ExecError::Device { what, why } => ExecError::Launch {
+                    what,
+                    why,
+                    // After a fault of a kernel every call fails.
+                    context_lives: sys::cuCtxSynchronize() == CUresult::CUDA_SUCCESS,
+                },
                 e => e,
             })
         }

@@ -43,8 +43,13 @@ impl JobError {
     pub fn spoils_worker(&self) -> bool {
         matches!(
             self,
-            JobError::Exec(ExecError::Device { .. } | ExecError::Launch { .. })
-                | JobError::Overwritten(_)
+            JobError::Exec(
+                ExecError::Device { .. }
+                    | ExecError::Launch {
+                        context_lives: false,
+                        ..
+                    }
+            ) | JobError::Overwritten(_)
         )
     }
 }

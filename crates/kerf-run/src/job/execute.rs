@@ -6,10 +6,9 @@ use super::kept::kept;
 use super::losses::{StorageLosses, losses};
 use super::measured::{Measured, Prepared, measure};
 use super::planned::PlannedCode;
-use super::reference::compare_output;
+use super::reference::compared_outputs;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
 use super::resident::{RunOnDevice, stays_on_device};
-use super::save::save;
 use super::shadowed::Reference;
 use super::turn::alone;
 use super::workshop::{Workshop, ptx};
@@ -25,7 +24,6 @@ use kerf_ir::program::{self, Program};
 use kerf_llvm::Module;
 use kerf_pass::count::Detail;
 use kerf_pass::sanitize;
-use kerf_workload::digest::digest;
 use kerf_workload::expand::{ConcreteStep, expand};
 use kerf_workload::workload::Workload;
 use std::collections::BTreeMap;
@@ -335,6 +333,12 @@ fn launch_as_planned(job: &Job, session: &mut WorkloadSession) -> Result<(), Job
     Ok(())
 }
 
+/// The program of a job as it is.
+fn own_program(job: &Job) -> Result<Program, JobError> {
+    let workload = read_workload(job)?;
+    Ok(Programs::compile(job, &workload)?.own)
+}
+
 /// The code of a job's program under its plan, made from its files alone: on any thread.
 fn code_under_plan(job: &Job) -> Result<PlannedCode, JobError> {
     let workload = read_workload(job)?;
@@ -347,10 +351,7 @@ fn code_under_plan(job: &Job) -> Result<PlannedCode, JobError> {
     rewrite(job, &mut session, &m, &used)?;
     launch_as_planned(job, &mut session)?;
     Libdevice::default().finish(&m, &job.toolchain())?;
-    Ok(PlannedCode {
-        ptx: ptx(&m, &job.arch)?,
-        prints: prints(&m),
-    })
+    Ok(PlannedCode::new(ptx(&m, &job.arch)?, prints(&m)))
 }
 
 /// Operations of what ran. Buffers are held as the plan says, and kernels have to read them so.
@@ -368,32 +369,6 @@ fn count_as_run(
     let tools = kept_before.for_counting(job, session)?;
     let code = (&m, &run.unlifted[..]);
     Ok(Some(counted(job, session, code, detail, tools)?))
-}
-
-/// Saves outputs and compares them with the reference, as far as the job wants it.
-fn compared_outputs(
-    job: &Job,
-    session: &WorkloadSession,
-    read: Vec<Vec<u8>>,
-    reference: Option<&Reference>,
-) -> Result<Vec<Output>, JobError> {
-    let mut outputs = Vec::new();
-    for ((k, o), bytes) in session.outputs().into_iter().enumerate().zip(read) {
-        let b = &session.workload.buffers[o];
-        let mut out = Output {
-            digest: digest(&bytes, &b.elem),
-            ..Output::empty(b)
-        };
-        if let Some(dir) = &job.save {
-            let shadows = reference.map(|r| &r.outputs[k]);
-            out.saved = Some(save(dir, b, &bytes, shadows)?);
-        }
-        if let Some(r) = reference {
-            compare_output(job, session, o, &bytes, &r.outputs[k], &mut out)?;
-        }
-        outputs.push(out);
-    }
-    Ok(outputs)
 }
 
 /// The outputs of a run, and what they are compared with.
@@ -423,7 +398,10 @@ impl Comparison<'_> {
         };
         spent.reference_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let read = measured.read_outputs(self.session)?;
+        let read = match self.job.reads_outputs() {
+            true => Some(measured.read_outputs(self.session)?),
+            false => None,
+        };
         let outputs = compared_outputs(self.job, self.session, read, reference.as_ref())?;
         spent.compare_s = clock.elapsed().as_secs_f64();
         Ok((outputs, reference.map(|r| r.info)))
@@ -539,7 +517,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let code = (&m, &programs.own);
     let prepared = Prepared::new(job, (&session, &own), code, kept_before, &mut spent)?;
     if job.device == Device::Cuda {
-        kept_before.make_ahead(job, &programs.own, code_under_plan);
+        kept_before.make_ahead(job, &programs.own, (own_program, code_under_plan));
     }
     let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
     if let Some(base) = measured.base.take() {
@@ -557,6 +535,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
         inputs: inputs.as_deref(),
     };
     let (outputs, info) = by.compare(&mut measured, kept_before, &mut spent)?;
+    kept_before.check_kept_inputs(job, &own)?;
     let clock = Instant::now();
     let counts = count_as_run(job, &session, programs.run(), kept_before)?;
     let losses = losses(job, (&session, &used), programs.run(), kept_before)?;

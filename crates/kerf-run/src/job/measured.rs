@@ -12,9 +12,10 @@ use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
-use kerf_exec::cuda::{self, CudaExecutor, assemble};
+use kerf_exec::cuda::{self, CudaExecutor};
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Where the interval of a median is wider than this part of it, more samples are taken: up to so many times
@@ -65,7 +66,7 @@ fn made(
             let code = kept_before.planned_code(job, (m, program))?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
             let clock = Instant::now();
-            let assembled = assemble(&code.ptx, job.ordinal)?;
+            let assembled = code.assembled(job.ordinal)?;
             spent.load_s += clock.elapsed().as_secs_f64();
             (Made::Cuda(assembled), code.prints)
         }
@@ -128,7 +129,7 @@ pub(super) struct Prepared {
     base: Option<Baseline>,
     contents: JobContents,
     /// The sensors, where they are read.
-    watch: Option<Watch>,
+    watch: Option<Arc<Watch>>,
     /// Seconds that a sample should last; zero: one run.
     sample_s: f64,
 }
@@ -147,9 +148,7 @@ impl Prepared {
         }
         // NVML takes milliseconds to answer, and nobody reads the sensors of a measurement beside the program's.
         let sensed = job.device == Device::Cuda && (!job.baseline || job.energy_s > 0.0);
-        let watch = sensed
-            .then(|| Watch::new(job.ordinal as u32).ok())
-            .flatten();
+        let watch = sensed.then(|| kept_before.watch(job.ordinal)).flatten();
         let (plan, prints) = made(job, (m, program), kept_before, spent)?;
         // Nobody wants to read a line a thousand times.
         let sample_s = if prints { 0.0 } else { job.sample_s };
@@ -335,13 +334,13 @@ pub(super) fn measure(
     spent.load_s += clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     pair.warm_up(job.warmup, sample_s)?;
-    let mut sensors: Vec<Reading> = watch.as_ref().map(Watch::read).into_iter().collect();
+    let mut sensors: Vec<Reading> = watch.as_deref().map(Watch::read).into_iter().collect();
     let (samples, baseline) = pair.samples(job, sample_s)?;
     let replays = pair.plan.batch;
     // What is measured from here on, energy, would change outputs that it starts from.
-    let outputs = match stays_on_device(job) {
-        true => None,
-        false => Some(read(session, pair.plan.exec.as_mut(), &pair.plan.loaded)?),
+    let outputs = match job.reads_outputs() && !stays_on_device(job) {
+        true => Some(read(session, pair.plan.exec.as_mut(), &pair.plan.loaded)?),
+        false => None,
     };
     let Pair { mut plan, base, .. } = pair;
     spent.run_s = clock.elapsed().as_secs_f64();
@@ -356,7 +355,7 @@ pub(super) fn measure(
     };
     drop(turn);
     let (mut exec, loaded) = (plan.exec, plan.loaded);
-    sensors.extend(watch.as_ref().map(Watch::read));
+    sensors.extend(watch.as_deref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     Ok(Measured {
         exec,

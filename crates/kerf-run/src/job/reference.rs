@@ -1,6 +1,7 @@
 //! An output against its reference, with the verdict.
 use super::report::{Output, OutputVerdict};
-use super::shadowed::ReferenceOutput;
+use super::save::save;
+use super::shadowed::{Reference, ReferenceOutput};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_num::metrics::{
@@ -8,6 +9,7 @@ use kerf_num::metrics::{
 };
 use kerf_num::{Format, Metric};
 use kerf_workload::accept::Criterion;
+use kerf_workload::digest::digest;
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::workload::BufferSpec;
 
@@ -155,4 +157,35 @@ pub(super) fn verdict(
         rejection: j.rejection,
         counts: j.counts,
     }))
+}
+
+/// Saves outputs and compares them with the reference, as far as the job wants it. Nothing is known of those that were
+/// not read.
+pub(super) fn compared_outputs(
+    job: &Job,
+    session: &WorkloadSession,
+    read: Option<Vec<Vec<u8>>>,
+    reference: Option<&Reference>,
+) -> Result<Vec<Output>, JobError> {
+    let spec = |o: usize| &session.workload.buffers[o];
+    let Some(read) = read else {
+        let all = session.outputs().into_iter();
+        return Ok(all.map(|o| Output::empty(spec(o))).collect());
+    };
+    let mut outputs = Vec::new();
+    for ((k, o), bytes) in session.outputs().into_iter().enumerate().zip(read) {
+        let mut out = Output::empty(spec(o));
+        if !job.skip_digests {
+            out.digest = digest(&bytes, &spec(o).elem);
+        }
+        if let Some(dir) = &job.save {
+            let shadows = reference.map(|r| &r.outputs[k]);
+            out.saved = Some(save(dir, spec(o), &bytes, shadows)?);
+        }
+        if let Some(r) = reference {
+            compare_output(job, session, o, &bytes, &r.outputs[k], &mut out)?;
+        }
+        outputs.push(out);
+    }
+    Ok(outputs)
 }

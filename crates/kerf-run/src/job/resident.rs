@@ -2,9 +2,10 @@
 //!
 //! At full size nothing of an evaluation that grows with the problem is the processor's work: the reference is computed
 //! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
+use super::inputs_key::inputs_key;
 use super::reference::{OutputCriterion, value_at, verdict};
 use super::report::{Output, ReferenceInfo};
-use super::resident_inputs::{ResidentInputs, inputs_key};
+use super::resident_inputs::ResidentInputs;
 use super::shadowed::ReferenceOutput;
 use super::shadowed::{
     Attempt, Reference, ReferenceCode, on_gpu, run_with_shadows, scalars_by_format,

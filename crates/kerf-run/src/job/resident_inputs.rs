@@ -1,5 +1,6 @@
 //! Inputs on a GPU: made there once, then copied on the device to every program that runs on them.
 use super::JobError;
+use super::inputs_key::inputs_key;
 use crate::device_inputs::{DeviceGenerator, DeviceInputError, Filled};
 use crate::run::{DeviceContents, WorkloadSession, digest_inputs};
 use kerf_exec::compare::DeviceComparer;
@@ -14,13 +15,6 @@ const KEPT: usize = 2;
 /// Inputs stay on the device where its free memory is this many times as large: programs that run on them have buffers
 /// and copies of their own, two programs are measured beside each other, and a reference has shadows.
 const ROOM: usize = 8;
-
-/// All that the first contents of a session's buffers depend on.
-pub(super) fn inputs_key(s: &WorkloadSession) -> String {
-    let w = s.workload;
-    let changes = (s.perturb, s.change);
-    format!("{:?} {:?} {} {changes:?}", w.buffers, w.sizes, s.seed)
-}
 
 /// First contents of the buffers of one session.
 struct ResidentInput {
@@ -154,6 +148,20 @@ impl ResidentInputs {
             out.push(Arc::new(narrow));
         }
         Ok((Arc::new(out), lost))
+    }
+
+    /// Are a session's inputs those that were used last?
+    pub(super) fn was_used_last(&self, session: &WorkloadSession) -> bool {
+        let key = inputs_key(session);
+        self.all.last().is_some_and(|used| used.key == key)
+    }
+
+    /// Leaves nothing that is not known to be as it was made, after a job that may have written anywhere.
+    pub(super) fn drop_changed(&mut self, session: &WorkloadSession) -> Result<(), ExecError> {
+        let intact = self.was_used_last(session) && self.changed_buffer(session)?.is_none();
+        let last = self.all.pop().filter(|_| intact);
+        self.all = last.into_iter().collect();
+        Ok(())
     }
 
     /// Digest of the inputs used last: equal inputs have equal digests.

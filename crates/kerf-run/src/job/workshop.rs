@@ -2,24 +2,32 @@
 use super::baseline::{Baseline, JobContents};
 use super::count::{CountingShelf, CountingTools};
 use super::finished::{Libdevice, prints};
+use super::inputs_key::inputs_key;
 use super::losses::LossCode;
-use super::planned::{MakeCode, PlanShelf, PlannedCode};
+use super::planned::{CompileProgram, MakeCode, PlanShelf, PlannedCode};
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
-use super::resident_inputs::inputs_key;
+use super::resident_inputs::ResidentInputs;
 use super::shadowed::ReferenceCode;
 use super::timed::TimedProgram;
 use super::turn::alone;
-use super::{Job, JobError};
-use crate::run::{Contents, FirstContents, WorkloadSession};
+use super::{Device, Job, JobError};
+use crate::device_inputs::DeviceGenerator;
+use crate::run::{Contents, FirstContents, KEPT_BYTES, WorkloadSession};
 use kerf_clang::compile::Toolchain;
 use kerf_clang::sha256;
+use kerf_exec::ExecError;
+use kerf_exec::cpu::available_memory;
+use kerf_exec::cuda::watch::Watch;
 use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
 use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Jobs that leave their inputs for others leave at most this part of the free memory.
+const KEPT_PART: usize = 8;
 
 /// What one job leaves for the next in the same process.
 #[derive(Default)]
@@ -34,7 +42,13 @@ pub struct Workshop {
     base: Option<(String, TimedProgram)>,
     /// What stays on the GPU; it goes before its context.
     resident: Option<Resident>,
+    /// Inputs alone, for jobs that leave theirs on a GPU.
+    kept_inputs: Option<(i32, ResidentInputs)>,
+    /// A job had them, and did not come to the point where it is seen that it left them as they were.
+    inputs_unchecked: bool,
     context: Option<KeptContext>,
+    /// The sensors of a board.
+    watch: Option<(i32, Arc<Watch>)>,
     counting: CountingShelf,
     originals: Option<Originals>,
     /// What counts the losses of the plan that was asked for last.
@@ -65,16 +79,19 @@ impl Workshop {
         let libdevice = &mut self.libdevice;
         self.planned.code(job, program, || {
             libdevice.finish(m, &job.toolchain())?;
-            Ok(PlannedCode {
-                ptx: ptx(m, &job.arch)?,
-                prints: prints(m),
-            })
+            Ok(PlannedCode::new(ptx(m, &job.arch)?, prints(m)))
         })
     }
 
-    /// Begins with the code of the plans that a job says are likely to come next.
-    pub(super) fn make_ahead(&self, job: &Job, program: &Program, make: MakeCode) {
+    /// Begins with the code of the plans, and of the jobs, that a job says are likely to come next.
+    pub(super) fn make_ahead(
+        &self,
+        job: &Job,
+        program: &Program,
+        (compile, make): (CompileProgram, MakeCode),
+    ) {
         self.planned.make_ahead(job, program, make);
+        self.planned.make_next(job, (compile, make));
     }
 
     /// What the buffers of a job's programs begin with, where that can be kept.
@@ -99,7 +116,22 @@ impl Workshop {
                 });
             }
         }
-        let originals = self.originals(session)?;
+        let unchecked = self.inputs_unchecked;
+        if let Some(inputs) = self.kept_inputs(job, session)? {
+            if unchecked {
+                inputs.drop_changed(session)?;
+            }
+            let contents = inputs.contents(session)?.map(FirstContents::Device);
+            if contents.is_some() {
+                self.inputs_unchecked = true;
+                return Ok(JobContents {
+                    own: contents.clone(),
+                    held: contents,
+                    lost: Vec::new(),
+                });
+            }
+        }
+        let originals = self.originals(job, session)?;
         let held = originals.as_ref().map(|o| session.as_held(o));
         Ok(JobContents {
             own: originals.map(FirstContents::Host),
@@ -108,13 +140,76 @@ impl Workshop {
         })
     }
 
+    /// What keeps the inputs of a job on its GPU, where it wants that. Buffers that a plan holds otherwise are made by the
+    /// host.
+    fn kept_inputs(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+    ) -> Result<Option<&mut ResidentInputs>, JobError> {
+        let as_declared = session.storage.iter().all(Option::is_none);
+        if !job.keep_inputs || job.device != Device::Cuda || stays_on_device(job) || !as_declared {
+            return Ok(None);
+        }
+        let at = job.ordinal;
+        if self.kept_inputs.as_ref().is_none_or(|(gpu, _)| *gpu != at) {
+            // What is on another GPU goes first.
+            self.kept_inputs = None;
+            let made = DeviceGenerator::code(at).and_then(|code| ResidentInputs::new(code, at));
+            match made {
+                Ok(inputs) => self.kept_inputs = Some((at, inputs)),
+                // Without it inputs are copied for each job.
+                Err(ExecError::Compile(_) | ExecError::Memory(_)) => return Ok(None),
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(self.kept_inputs.as_mut().map(|(_, inputs)| inputs))
+    }
+
+    /// Fails if a job has overwritten inputs that it leaves for others: a kernel wrote beyond its buffers.
+    pub(super) fn check_kept_inputs(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+    ) -> Result<(), JobError> {
+        let Some(inputs) = self.kept_inputs(job, session)? else {
+            return Ok(());
+        };
+        if !inputs.was_used_last(session) {
+            return Ok(());
+        }
+        if let Some(name) = inputs.changed_buffer(session)? {
+            let what = format!("the inputs of `{name}`");
+            return Err(JobError::Overwritten(what));
+        }
+        self.inputs_unchecked = false;
+        Ok(())
+    }
+
+    /// The sensors of a GPU, where NVML is there. Opening it takes tens of milliseconds.
+    pub(super) fn watch(&mut self, ordinal: i32) -> Option<Arc<Watch>> {
+        if let Some((at, watch)) = &self.watch
+            && *at == ordinal
+        {
+            return Some(watch.clone());
+        }
+        let watch = Arc::new(Watch::new(ordinal as u32).ok()?);
+        self.watch = Some((ordinal, watch.clone()));
+        Some(watch)
+    }
+
     /// What a session's buffers begin with in this process's memory: most jobs of a worker have the same inputs.
-    fn originals(&mut self, s: &WorkloadSession) -> Result<Option<Contents>, JobError> {
+    fn originals(&mut self, job: &Job, s: &WorkloadSession) -> Result<Option<Contents>, JobError> {
         let key = inputs_key(s);
         if let Some(o) = self.originals.as_ref().filter(|o| o.key == key) {
             return Ok(Some(o.contents.clone()));
         }
-        self.originals = s.originals()?.map(|contents| Originals {
+        self.originals = None;
+        let most = match job.keep_inputs {
+            true => KEPT_BYTES.max(available_memory() / KEPT_PART),
+            false => KEPT_BYTES,
+        };
+        self.originals = s.originals(most)?.map(|contents| Originals {
             key,
             contents,
             digest: None,
@@ -194,7 +289,7 @@ impl Workshop {
         session: &WorkloadSession,
     ) -> Result<CountingTools<'_>, JobError> {
         let contents = match job.counts_on_cpu() {
-            true => self.originals(session)?.map(|o| session.as_held(&o)),
+            true => self.originals(job, session)?.map(|o| session.as_held(&o)),
             false => {
                 self.keep_context(job.ordinal)?;
                 None

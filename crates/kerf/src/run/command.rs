@@ -1,4 +1,5 @@
 //! `kerf run`: its arguments, and the job that they ask for.
+use super::JobWorker;
 use crate::fail::Failure;
 use crate::output::{Format, Style};
 use crate::parse::{
@@ -88,6 +89,10 @@ pub struct Args {
     /// Save outputs as .npy files in this folder.
     #[arg(long)]
     save: Option<PathBuf>,
+    /// No digests of the outputs, which take long for large ones; what is neither saved nor compared is not read from the
+    /// device then.
+    #[arg(long)]
+    no_digests: bool,
     /// Threads of the CPU executor; 0 for all cores.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_threads)]
     threads: usize,
@@ -177,8 +182,25 @@ fn checks_of(a: &Args) -> Result<Option<SanitizeOptions>, Failure> {
     Ok(Some(allowed(checks, &a.allow)?))
 }
 
-/// Runs the command.
-pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+/// Runs the command, with those that are likely to come next in the same worker.
+pub fn run(
+    a: Args,
+    next: Vec<Args>,
+    (format, style): (Format, Style),
+    worker: &mut JobWorker,
+) -> Result<i32, Failure> {
+    let limit_s = a.timeout;
+    let asked = |a| job(a, worker.keeps());
+    let job = Job {
+        // What is wrong with one of them is told when it is asked for.
+        next: next.into_iter().filter_map(|a| asked(a).ok()).collect(),
+        ..asked(a)?
+    };
+    super::run(&job, limit_s, (format, style), worker)
+}
+
+/// The job that arguments ask for.
+fn job(a: Args, keep_inputs: bool) -> Result<Job, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
@@ -236,6 +258,8 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         },
         energy_s: a.energy,
         save: a.save,
+        skip_digests: a.no_digests,
+        keep_inputs,
         baseline: a.source.is_some() && device == DeviceArg::Cuda,
         patched: match a.source {
             Some(source) => Some(kerf_run::job::Patched {
@@ -248,9 +272,8 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         },
         ..Job::plain(a.workload, &tools)
     };
-    let job = match a.cpu_sizes {
+    Ok(match a.cpu_sizes {
         true => job,
         false => job.at_sizes_of_device()?,
-    };
-    super::run(&job, a.timeout, format, style)
+    })
 }
