@@ -7,8 +7,8 @@ mod scalar;
 mod vector;
 
 pub use compute::multiply;
-pub use matrix::{Dense, Fill, Operation, Solve, Triangle, solve_triangular};
-pub use scalar::{Complex, Real, Scalar};
+pub use matrix::{Dense, Fill, Solve, Transposition, Triangle, solve_triangular};
+pub use scalar::{BlasNumber, Complex, Real};
 pub use vector::{Strided, StridedMut, absolute_sum, dot, largest, norm, smallest};
 
 #[cfg(test)]

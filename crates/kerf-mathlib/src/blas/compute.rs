@@ -3,7 +3,7 @@
 //! Every element is one chain of fused multiply-adds in the order of the inner dimension, so that its bits do not depend on how the
 //! product is cut into tiles, on threads or on the processor.
 use super::matrix::Dense;
-use super::scalar::Scalar;
+use super::scalar::BlasNumber;
 use rayon::prelude::*;
 
 /// Rows of a tile.
@@ -12,7 +12,7 @@ const ROWS: usize = 8;
 const COLUMNS: usize = 4;
 
 /// The rows of a matrix in strips of [`ROWS`], each with its columns one after the other; zeros fill the last one.
-fn strips<T: Scalar>(a: &Dense<T>) -> Vec<[T; ROWS]> {
+fn strips<T: BlasNumber>(a: &Dense<T>) -> Vec<[T; ROWS]> {
     let mut out = Vec::with_capacity(a.rows.div_ceil(ROWS) * a.columns);
     for first in (0..a.rows).step_by(ROWS) {
         for k in 0..a.columns {
@@ -28,7 +28,7 @@ fn strips<T: Scalar>(a: &Dense<T>) -> Vec<[T; ROWS]> {
 
 /// One tile: a strip of rows times some columns.
 #[inline(always)]
-fn tile<T: Scalar>(strip: &[[T; ROWS]], columns: &[&[T]; COLUMNS]) -> [[T; ROWS]; COLUMNS] {
+fn tile<T: BlasNumber>(strip: &[[T; ROWS]], columns: &[&[T]; COLUMNS]) -> [[T; ROWS]; COLUMNS] {
     let mut sums = [[T::ZERO; ROWS]; COLUMNS];
     for (k, a) in strip.iter().enumerate() {
         for (sum, column) in sums.iter_mut().zip(columns) {
@@ -43,7 +43,7 @@ fn tile<T: Scalar>(strip: &[[T; ROWS]], columns: &[&[T]; COLUMNS]) -> [[T; ROWS]
 
 /// The columns of a product that `b` has, whose last ones may repeat.
 #[inline(always)]
-fn panel<T: Scalar>(strips: &[[T; ROWS]], rows: usize, b: &[&[T]; COLUMNS], out: &mut [T]) {
+fn panel<T: BlasNumber>(strips: &[[T; ROWS]], rows: usize, b: &[&[T]; COLUMNS], out: &mut [T]) {
     let inner = b[0].len();
     for (s, strip) in strips.chunks(inner).enumerate() {
         let sums = tile(strip, b);
@@ -61,7 +61,7 @@ fn panel<T: Scalar>(strips: &[[T; ROWS]], rows: usize, b: &[&[T]; COLUMNS], out:
 /// The processor has AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn panel_fma<T: Scalar>(
+unsafe fn panel_fma<T: BlasNumber>(
     strips: &[[T; ROWS]],
     rows: usize,
     b: &[&[T]; COLUMNS],
@@ -71,7 +71,7 @@ unsafe fn panel_fma<T: Scalar>(
 }
 
 /// `A B`.
-pub fn multiply<T: Scalar>(a: &Dense<T>, b: &Dense<T>) -> Dense<T> {
+pub fn multiply<T: BlasNumber>(a: &Dense<T>, b: &Dense<T>) -> Dense<T> {
     let (rows, columns, inner) = (a.rows, b.columns, a.columns);
     let mut data = vec![T::ZERO; rows * columns];
     if rows == 0 || columns == 0 || inner == 0 {

@@ -1,9 +1,9 @@
 //! Matrices in column-major order, packed: what operations, triangles and leading dimensions say is decided when they are read.
-use super::scalar::Scalar;
+use super::scalar::BlasNumber;
 
 /// `op(A)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum Transposition {
     /// `A`.
     None,
     /// Rows and columns exchanged.
@@ -46,7 +46,7 @@ pub struct Dense<T> {
     pub data: Vec<T>,
 }
 
-impl<T: Scalar> Dense<T> {
+impl<T: BlasNumber> Dense<T> {
     /// By its elements.
     pub fn from_fn(rows: usize, columns: usize, f: impl Fn(usize, usize) -> T) -> Dense<T> {
         let mut data = Vec::with_capacity(rows * columns);
@@ -63,13 +63,13 @@ impl<T: Scalar> Dense<T> {
     /// `op` of a stored matrix, whose elements `stored` reads; it has `rows` and `columns` after the operation.
     pub fn read(
         (rows, columns): (usize, usize),
-        op: Operation,
+        op: Transposition,
         stored: impl Fn(usize, usize) -> T,
     ) -> Dense<T> {
         Dense::from_fn(rows, columns, |i, j| match op {
-            Operation::None => stored(i, j),
-            Operation::Transpose => stored(j, i),
-            Operation::Adjoint => stored(j, i).conjugate(),
+            Transposition::None => stored(i, j),
+            Transposition::Transpose => stored(j, i),
+            Transposition::Adjoint => stored(j, i).conjugate(),
         })
     }
 
@@ -117,7 +117,7 @@ pub struct Solve<'a, T> {
 }
 
 /// Solves `A x = b` in place, for every column `b` of a matrix.
-pub fn solve_triangular<T: Scalar>(s: Solve<T>, b: &mut Dense<T>) {
+pub fn solve_triangular<T: BlasNumber>(s: Solve<T>, b: &mut Dense<T>) {
     let n = s.a.rows;
     let minus = |x: T| T::ZERO.minus(x);
     for column in b.data.chunks_mut(n.max(1)) {

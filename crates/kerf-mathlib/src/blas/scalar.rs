@@ -2,7 +2,7 @@
 use std::fmt::Debug;
 
 /// A real number.
-pub trait Real: Scalar<Real = Self> + PartialOrd {
+pub trait Real: BlasNumber<Real = Self> + PartialOrd {
     /// Rounded from f64.
     fn from_f64(x: f64) -> Self;
     /// Exactly.
@@ -10,7 +10,7 @@ pub trait Real: Scalar<Real = Self> + PartialOrd {
 }
 
 /// A number.
-pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static {
+pub trait BlasNumber: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of its parts.
     type Real: Real;
     /// 0.
@@ -42,7 +42,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static {
 
 macro_rules! real {
     ($t:ty) => {
-        impl Scalar for $t {
+        impl BlasNumber for $t {
             type Real = $t;
             const ZERO: $t = 0.0;
             const ONE: $t = 1.0;
@@ -100,7 +100,7 @@ pub struct Complex<R> {
     pub im: R,
 }
 
-impl<R: Real> Scalar for Complex<R> {
+impl<R: Real> BlasNumber for Complex<R> {
     type Real = R;
     const ZERO: Complex<R> = Complex {
         re: R::ZERO,

@@ -79,7 +79,7 @@ fn triangular_systems_are_solved() {
 #[test]
 fn vectors_are_summed() {
     let x = [3.0f32, -4.0, 1e30, 2.0];
-    // SAFETY: inside the arrays, here and below.
+    // SAFETY: inside the array.
     let v = |n, stride| unsafe { Strided::new(x.as_ptr(), n, stride) };
     assert_eq!(norm(v(2, 1)), 5.0);
     assert_eq!(absolute_sum(v(2, 1)), 7.0);
@@ -91,9 +91,11 @@ fn vectors_are_summed() {
     assert_eq!(v(2, -1).at(0), -4.0);
     assert_eq!(dot(v(2, 1), v(2, -1), false), -24.0);
     let wide = [1e200f64, 1e200];
+    // SAFETY: as above.
     let w = unsafe { Strided::new(wide.as_ptr(), 2, 1) };
     assert!((norm(w) / 1e200 - 2f64.sqrt()).abs() < 1e-15);
     let c = [Complex { re: 0.0, im: 2.0 }];
+    // SAFETY: as above.
     let c = unsafe { Strided::new(c.as_ptr(), 1, 1) };
     assert_eq!(dot(c, c, true).re, 4.0);
     assert_eq!(dot(c, c, false).re, -4.0);

@@ -1,5 +1,5 @@
 //! Vectors with a stride, and what is summed over them.
-use super::scalar::{Real, Scalar};
+use super::scalar::{BlasNumber, Real};
 
 /// A vector to be read: `n` numbers, `stride` apart; a negative stride begins at the last one, as in BLAS.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ impl<T: Copy> StridedMut<T> {
 }
 
 /// The sum of `term(0)` to `term(n - 1)`, pairwise: its error grows with the logarithm of `n`.
-fn pairwise<T: Scalar>(from: usize, n: usize, term: &impl Fn(usize) -> T) -> T {
+fn pairwise<T: BlasNumber>(from: usize, n: usize, term: &impl Fn(usize) -> T) -> T {
     if n <= 32 {
         let one = |sum: T, i| sum.plus(term(i));
         return (from..from + n).fold(T::ZERO, one);
@@ -84,7 +84,7 @@ fn pairwise<T: Scalar>(from: usize, n: usize, term: &impl Fn(usize) -> T) -> T {
 }
 
 /// `sum op(x) * y`.
-pub fn dot<T: Scalar>(x: Strided<T>, y: Strided<T>, conjugate: bool) -> T {
+pub fn dot<T: BlasNumber>(x: Strided<T>, y: Strided<T>, conjugate: bool) -> T {
     let first = |i| {
         if conjugate {
             x.at(i).conjugate()
@@ -96,12 +96,12 @@ pub fn dot<T: Scalar>(x: Strided<T>, y: Strided<T>, conjugate: bool) -> T {
 }
 
 /// `sum |re| + |im|`.
-pub fn absolute_sum<T: Scalar>(x: Strided<T>) -> T::Real {
+pub fn absolute_sum<T: BlasNumber>(x: Strided<T>) -> T::Real {
     T::Real::from_f64(pairwise(0, x.n, &|i| x.at(i).magnitude()))
 }
 
 /// The Euclidean norm, without overflow where the norm itself has none.
-pub fn norm<T: Scalar>(x: Strided<T>) -> T::Real {
+pub fn norm<T: BlasNumber>(x: Strided<T>) -> T::Real {
     let mut largest = 0.0f64;
     for i in 0..x.n {
         let [re, im] = x.at(i).parts();
@@ -124,7 +124,7 @@ pub fn norm<T: Scalar>(x: Strided<T>) -> T::Real {
     T::Real::from_f64(pairwise(0, x.n, &square).sqrt() / scale)
 }
 
-fn extreme<T: Scalar>(x: Strided<T>, better: impl Fn(f64, f64) -> bool) -> usize {
+fn extreme<T: BlasNumber>(x: Strided<T>, better: impl Fn(f64, f64) -> bool) -> usize {
     let mut best: Option<(usize, f64)> = None;
     for i in 0..x.n {
         let m = x.at(i).magnitude();
@@ -136,11 +136,11 @@ fn extreme<T: Scalar>(x: Strided<T>, better: impl Fn(f64, f64) -> bool) -> usize
 }
 
 /// Number of the first element of greatest magnitude, from 1; 0 of none.
-pub fn largest<T: Scalar>(x: Strided<T>) -> usize {
+pub fn largest<T: BlasNumber>(x: Strided<T>) -> usize {
     extreme(x, |m, best| m > best)
 }
 
 /// Number of the first element of least magnitude, from 1; 0 of none.
-pub fn smallest<T: Scalar>(x: Strided<T>) -> usize {
+pub fn smallest<T: BlasNumber>(x: Strided<T>) -> usize {
     extreme(x, |m, best| m < best)
 }

@@ -127,7 +127,7 @@ impl Mrg32k3a {
 
 /// What makes a number one of 32 bits, and one of (0, 1].
 const TO_BITS: f64 = 1.000_000_048_662;
-const TO_UNIT: f64 = 2.328_306_549_837_828_8e-10;
+const TO_UNIT: f64 = 2.328_306_549_837_829e-10;
 
 impl Generator for Mrg32k3a {
     fn bits(&mut self, to: &mut [u32]) {
