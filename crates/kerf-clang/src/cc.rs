@@ -6,6 +6,8 @@
 //! program starts, since only then it is known which objects are in it.
 mod advice;
 mod archives;
+mod library_calls;
+mod library_headers;
 mod link;
 pub mod options;
 
@@ -85,6 +87,8 @@ struct Build<'a> {
     /// Folders of headers that Kerf brings.
     headers: headers::Folders,
     openmp: Option<OpenMp>,
+    /// A folder with headers of NVIDIA's libraries, where the CUDA folder lacks some.
+    library_headers: Option<PathBuf>,
     device_code: DeviceCode<'a>,
     told: Told,
 }
@@ -143,7 +147,11 @@ impl Build<'_> {
     /// Folders of headers that Kerf brings. The host's OpenMP is of no use to device code: its header
     /// needs pragmas that are not looked at there.
     fn folder_args(&self, device: bool) -> Vec<String> {
-        let mut a = vec!["-idirafter".into(), self.headers.all.display().to_string()];
+        let own = [&self.headers.all, &self.headers.last];
+        let after = self.library_headers.iter().chain(own);
+        let mut a: Vec<String> = after
+            .flat_map(|d| ["-idirafter".into(), d.display().to_string()])
+            .collect();
         a.extend(["-isystem".into(), self.headers.first.display().to_string()]);
         match &self.openmp {
             _ if !self.o.openmp => {}
@@ -489,11 +497,21 @@ fn one_registration(assembly: &str) -> String {
     out
 }
 
+/// Where parts of a build are on this machine.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Kerf's runtime.
+    pub runtime: Option<PathBuf>,
+    /// A folder with LLVM's OpenMP, where it was said.
+    pub openmp: Option<PathBuf>,
+    /// Folders that may have headers of NVIDIA's libraries, besides the CUDA folder.
+    pub library_headers: Vec<PathBuf>,
+}
+
 /// Builds what the command line says.
 pub fn run(
     tools: &Toolchain,
-    runtime: Option<&Path>,
-    openmp: Option<&Path>,
+    places: &Places,
     device_code: DeviceCode,
     args: &[String],
 ) -> Result<Told, (CcError, Option<String>)> {
@@ -516,16 +534,22 @@ pub fn run(
         let mut b = Build {
             tools,
             clang,
-            cuda,
-            runtime,
+            runtime: places.runtime.as_deref(),
             o,
+            library_headers: library_headers::folder(
+                &places.library_headers,
+                &cuda,
+                tools.cache.as_deref().unwrap_or(dir.path()),
+            )
+            .map_err(io(dir.path()))?,
+            cuda,
             headers,
             dir,
             openmp: None,
             device_code,
             told: Told::default(),
         };
-        b.find_openmp(openmp)?;
+        b.find_openmp(places.openmp.as_deref())?;
         b.run()?;
         b.told.notes.append(&mut b.o.notes);
         Ok(b.told)

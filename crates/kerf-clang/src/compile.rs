@@ -239,6 +239,7 @@ fn like_nvcc(headers: &headers::Folders, flags: &[String]) -> Vec<String> {
         all.extend([option.to_owned(), folder.display().to_string()]);
     }
     all.extend(flags.iter().cloned());
+    all.extend(["-idirafter".to_owned(), headers.last.display().to_string()]);
     all
 }
 

@@ -7,6 +7,9 @@ pub(crate) const CUDA_HOST: &str = include_str!("cuda/host.h");
 /// Does nothing: ranges for a profiler.
 const NVTX: &str = include_str!("cuda/nvtx.h");
 
+/// cuBLAS, for machines without NVIDIA's header.
+const CUBLAS: &str = include_str!("cuda/cublas_v2.h");
+
 /// One thread, which is a legal execution: for machines without LLVM's OpenMP.
 const SERIAL_OMP: &str = include_str!("cuda/omp.h");
 
@@ -22,6 +25,8 @@ fn not_for_nvcc(name: &str) -> String {
 pub struct Folders {
     /// What every compilation may include.
     pub all: PathBuf,
+    /// What is looked for after everything else: NVIDIA's own come before.
+    pub last: PathBuf,
     /// OpenMP with one thread.
     pub omp: PathBuf,
     /// What stands before CUDA's own.
@@ -42,14 +47,15 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
         "cooperative_groups/memcpy_async.h",
     ]
     .map(|n| (n, not_for_nvcc(n)));
-    let content = crate::sha256(format!("{NVTX}{SERIAL_OMP}{CUDA_HOST}{groups:?}").as_bytes());
+    let content =
+        crate::sha256(format!("{NVTX}{SERIAL_OMP}{CUBLAS}{CUDA_HOST}{groups:?}").as_bytes());
     let in_cache = cache.map(|c| c.join(format!("headers-{}", &content[..16])));
     let root = match &in_cache {
         Some(d) if std::fs::create_dir_all(d).is_ok() => d.clone(),
         _ => else_to.join("headers"),
     };
     let (all, omp, first) = (root.join("all"), root.join("omp"), root.join("first"));
-    let host = root.join("kerf_host.h");
+    let (host, last) = (root.join("kerf_host.h"), root.join("last"));
     let mut files = vec![
         (host.clone(), CUDA_HOST),
         (all.join("nvToolsExt.h"), NVTX),
@@ -58,6 +64,7 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
         (all.join("nvtx3/nvToolsExt.h"), NVTX),
         (all.join("nvtx3/nvToolsExtCuda.h"), NVTX),
         (all.join("nvtx3/nvToolsExtCudaRt.h"), NVTX),
+        (last.join("cublas_v2.h"), CUBLAS),
         (omp.join("omp.h"), SERIAL_OMP),
     ];
     files.extend(
@@ -79,6 +86,7 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
     }
     Ok(Folders {
         all,
+        last,
         omp,
         first,
         host,

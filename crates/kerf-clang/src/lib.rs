@@ -7,7 +7,9 @@
 pub mod cc;
 pub mod clang_program;
 pub mod compile;
+pub mod cuda_library;
 mod digest;
 pub mod headers;
+pub mod on_cpu;
 
 pub use digest::sha256;

@@ -23,6 +23,7 @@ mod gpu_turn;
 mod held;
 mod launch;
 mod launch_request;
+mod libraries;
 mod load;
 mod managed;
 mod memory;

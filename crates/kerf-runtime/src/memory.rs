@@ -197,14 +197,18 @@ extern "C" fn cudaMalloc3D(to: *mut Pitched, extent: Extent) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn cudaHostRegister(address: *mut c_void, bytes: usize, _flags: u32) -> i32 {
     call("cudaHostRegister", |s| {
-        s.on_device(|d| d.register(address as u64, bytes))
+        s.on_device(|d| d.register(address as u64, bytes))?;
+        s.registered.insert(address as u64, bytes);
+        Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaHostUnregister(address: *mut c_void) -> i32 {
     call("cudaHostUnregister", |s| {
-        s.on_device(|d| d.unregister(address as u64))
+        s.on_device(|d| d.unregister(address as u64))?;
+        s.registered.remove(&(address as u64));
+        Ok(())
     })
 }
 

@@ -6,6 +6,7 @@ use crate::config::{Config, configure};
 use crate::driver_objects::DriverObjects;
 use crate::error::{CallFailure, code};
 use crate::gpu_turn::GpuTurn;
+use crate::libraries::LibraryState;
 use crate::process::{say, var};
 use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
 use crate::replay::recorder::Recorder;
@@ -60,6 +61,10 @@ pub struct State {
     pub streams: BTreeMap<u64, (u32, i32)>,
     /// Modules and linkers of the driver API.
     pub driver: DriverObjects,
+    /// Calls of NVIDIA's libraries.
+    pub libraries: LibraryState,
+    /// Host memory that the program has registered, by address.
+    pub registered: BTreeMap<u64, usize>,
     /// What is noted of the run.
     pub trace: Option<RunTrace>,
     /// The run, as it is recorded for replays.
@@ -87,6 +92,8 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     device: None,
     streams: BTreeMap::new(),
     driver: DriverObjects::new(),
+    libraries: LibraryState::new(),
+    registered: BTreeMap::new(),
     trace: None,
     recorder: None,
     turn: None,

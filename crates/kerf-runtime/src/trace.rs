@@ -99,6 +99,8 @@ pub struct RunTrace {
     fixed: BTreeMap<usize, String>,
     /// Every allocation that was touched: bytes, elements.
     allocations: BTreeMap<usize, (usize, Option<ElementLayout>)>,
+    /// How often each function of NVIDIA's libraries was called, by the library's title and the function's name.
+    library_calls: BTreeMap<(&'static str, &'static str), u64>,
     /// Launches that are kept with their inputs.
     pub recorded: LaunchRecord,
 }
@@ -146,6 +148,7 @@ impl RunTrace {
             device_copies: BTreeSet::new(),
             fixed: BTreeMap::new(),
             allocations: BTreeMap::new(),
+            library_calls: BTreeMap::new(),
             recorded: LaunchRecord::from_environment(),
         })
     }
@@ -243,6 +246,11 @@ impl RunTrace {
         self.allocations.insert(number, (bytes, element));
     }
 
+    /// A function of a library was called.
+    pub fn library_call(&mut self, library: &'static str, function: &'static str) {
+        *self.library_calls.entry((library, function)).or_default() += 1;
+    }
+
     /// A kernel was launched with such blocks, and took so long.
     pub fn launched(&mut self, unit: usize, k: &KernelInfo, block: [u32; 3], seconds: f64) {
         let e = self.kernels.entry(k.symbol.clone()).or_default();
@@ -263,8 +271,15 @@ impl RunTrace {
         }
         let mut kernels: Vec<&Kernel> = self.kernels.values().collect();
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let calls = self.library_calls.iter();
+        let calls: Vec<_> = calls
+            .map(|((library, function), calls)| {
+                serde_json::json!({ "library": library, "function": function, "calls": calls })
+            })
+            .collect();
         let json = serde_json::json!({
             "version": 1,
+            "library_calls": calls,
             "device": device,
             "wall_s": self.started.elapsed().as_secs_f64(),
             "truncated": self.truncated,

@@ -62,13 +62,12 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
     let openmp = openmp.map(PathBuf::from);
     let beside = |file: &Path| keep::beside(&tools, file).map_err(KeepError::from);
     let device_code = |unit: &DeviceUnit| kerf_ir::device_code::pack(unit, Some(&beside));
-    let told = cc::run(
-        &tools,
-        runtime().as_deref(),
-        openmp.as_deref(),
-        &device_code,
-        args,
-    );
+    let places = cc::Places {
+        runtime: runtime(),
+        openmp,
+        library_headers: toolchain::library_headers(&tools),
+    };
+    let told = cc::run(&tools, &places, &device_code, args);
     match told {
         Ok(told) => {
             for n in told.notes {

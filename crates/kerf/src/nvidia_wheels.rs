@@ -17,6 +17,15 @@ const PARTS: [&str; 5] = [
     "cuda_profiler_api",
 ];
 
+/// Folders of wheels with libraries that host code calls: all of CUDA 13 are in one.
+const LIBRARIES: [&str; 6] = ["cu13", "cublas", "cufft", "curand", "cusparse", "cusolver"];
+
+/// Where the wheels of libraries have their headers, below a folder of wheels.
+pub fn library_headers(site: &Path) -> Vec<PathBuf> {
+    let include = |part: &str| site.join("nvidia").join(part).join("include");
+    LIBRARIES.map(include).into()
+}
+
 /// The folder in which the wheels are installed: one above `program`.
 fn site(program: &Path) -> Option<PathBuf> {
     program

@@ -141,6 +141,33 @@ fn cache_folder() -> Option<PathBuf> {
         .or_else(|| var("HOME").map(|p| p.join(".cache/kerf")))
 }
 
+/// Folders that may have headers of NVIDIA's libraries (cuBLAS, ...): CUDA toolkits besides the one that kernels are compiled with, and
+/// wheels. Empty where that one has them.
+pub fn library_headers(tools: &Toolchain) -> Vec<PathBuf> {
+    let has_all = |c: &PathBuf| c.join("include/cublas_v2.h").is_file();
+    if tools.cuda.as_ref().is_some_and(has_all) {
+        return Vec::new();
+    }
+    let beside = var("KERF_CUDA_LIBRARIES").and_then(|l| Some(l.parent()?.join("include")));
+    let kits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(var);
+    let kits = kits.chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")]);
+    let wheels = installation::program().into_iter().flat_map(|program| {
+        let sites = program
+            .ancestors()
+            .skip(1)
+            .map(Path::to_owned)
+            .collect::<Vec<_>>();
+        sites
+            .into_iter()
+            .flat_map(|s| nvidia_wheels::library_headers(&s))
+    });
+    let all = beside
+        .into_iter()
+        .chain(kits.map(|k| k.join("include")))
+        .chain(wheels);
+    all.filter(|p| p.is_dir()).collect()
+}
+
 /// What there is on this machine.
 pub fn discover(arch: &str) -> Toolchain {
     let cuda = cuda();

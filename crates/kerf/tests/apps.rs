@@ -1,4 +1,6 @@
 //! Whole applications: compiled by `kerf cc`, run on the CPU, tuned and recorded, through the program.
+#[path = "apps/libraries.rs"]
+mod libraries;
 #[path = "apps/replays.rs"]
 mod replays;
 #[path = "apps/searched.rs"]
@@ -315,19 +317,12 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
         text(&r)
     };
     let source = sources().join("faults.cu").display().to_string();
-    // Named by the Makefile only: a note. Called: the linker says by what name.
+    // Named by the Makefile only: a note.
     let out = dir.path().join("linked").display().to_string();
-    let r = kerf()
-        .args(["cc", &source, "-lcublas", "-o", &out])
-        .output();
+    let r = kerf().args(["cc", &source, "-lcudnn", "-o", &out]).output();
     let r = r.expect("kerf runs");
     assert!(r.status.success(), "{}", text(&r));
-    assert!(text(&r).contains("cuBLAS is not supported"), "{}", text(&r));
-    let calls = dir.path().join("calls.cu");
-    let code = "extern \"C\" int cublasCreate_v2(void **);\nint main() { void *h; return cublasCreate_v2(&h); }\n";
-    std::fs::write(&calls, code).expect("written");
-    let calls = calls.display().to_string();
-    assert!(refused(&[&calls, "-lcublas", "-o", &out]).contains("cublasCreate_v2"));
+    assert!(text(&r).contains("cuDNN is not supported"), "{}", text(&r));
     assert!(refused(&["missing.cu"]).contains("missing.cu"));
     let bad = dir.path().join("bad.cu");
     std::fs::write(&bad, "#include <cufft.h>\nint main() {}\n").expect("written");

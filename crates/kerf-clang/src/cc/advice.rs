@@ -1,5 +1,5 @@
 //! What Kerf's runtime has and has not, for messages and for the compiler.
-use super::options;
+use super::{library_calls, options};
 use crate::compile::unsupported::uses;
 
 /// What Kerf's runtime has of the driver API. Renamed for applications (`kerf_cuInit`), so that NVIDIA's own
@@ -49,6 +49,9 @@ pub(super) fn advice(text: &str) -> Option<String> {
         if let Some((_, rest)) = line.split_once("fatal error: '") {
             let name = rest.split('\'').next().unwrap_or_default();
             let file = name.rsplit('/').next().unwrap_or(name);
+            if let Some(text) = library_calls::header_advice(file) {
+                return Some(text);
+            }
             if let Some(full) = options::foreign(file) {
                 return Some(format!("{full} is not part of Kerf's runtime"));
             }
@@ -66,6 +69,9 @@ pub(super) fn advice(text: &str) -> Option<String> {
         }
         if let Some((_, rest)) = line.split_once("undefined reference to `") {
             let name = rest.split('\'').next().unwrap_or_default();
+            if let Some(text) = library_calls::link_advice(name) {
+                return Some(text);
+            }
             if name.starts_with("kerf_cu") || name.starts_with("cu") || name.starts_with("__cuda") {
                 let name = name.trim_start_matches("kerf_");
                 return Some(format!("{name} is not part of Kerf's runtime"));
@@ -81,10 +87,21 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let text = "a.cu:3:10: fatal error: 'cublas_v2.h' file not found";
+        let text = "a.cu:3:10: fatal error: 'cudnn.h' file not found";
         assert_eq!(
             advice(text).as_deref(),
-            Some("cuBLAS is not part of Kerf's runtime")
+            Some("cuDNN is not part of Kerf's runtime")
+        );
+        let text = "a.cu:3:10: fatal error: 'cusparse.h' file not found";
+        let told = advice(text).expect("known");
+        assert!(
+            told.contains("cuSPARSE") && told.contains("nvidia-cusparse"),
+            "{told}"
+        );
+        let text = "a.o: undefined reference to `cufftPlan1d'";
+        assert_eq!(
+            advice(text).as_deref(),
+            Some("cufftPlan1d is a function of cuFFT: link with -lcufft")
         );
         let text = "a.o: undefined reference to `kerf_cuModuleLoad'";
         assert_eq!(

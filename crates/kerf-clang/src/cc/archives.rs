@@ -12,8 +12,13 @@ fn has_device_code(path: &Path) -> bool {
     std::fs::read(path).is_ok_and(marked)
 }
 
+/// The folders that libraries are looked for in.
+pub(super) fn folders(items: &[String]) -> Vec<&str> {
+    items.iter().filter_map(|i| i.strip_prefix("-L")).collect()
+}
+
 /// The archive that an item of the command line stands for.
-fn archive(item: &str, folders: &[&str]) -> Option<std::path::PathBuf> {
+pub(super) fn archive(item: &str, folders: &[&str]) -> Option<std::path::PathBuf> {
     if item.ends_with(".a") && !item.starts_with('-') {
         return Some(item.into());
     }
@@ -31,7 +36,7 @@ fn archive(item: &str, folders: &[&str]) -> Option<std::path::PathBuf> {
 
 /// What the linker is given: archives that have device code with all their members, once.
 pub(super) fn whole(items: &[String]) -> Vec<String> {
-    let folders: Vec<&str> = items.iter().filter_map(|i| i.strip_prefix("-L")).collect();
+    let folders = folders(items);
     let (mut out, mut met) = (Vec::new(), Vec::new());
     for i in items {
         match archive(i, &folders).filter(|a| has_device_code(a)) {
@@ -66,7 +71,7 @@ fn units(bytes: &[u8]) -> std::collections::BTreeSet<String> {
 /// C code of the object that stands for a device linker's: it refers to the device code of every archive's member, so
 /// that any linker takes these members.
 pub(super) fn wanted(items: &[String]) -> String {
-    let folders: Vec<&str> = items.iter().filter_map(|i| i.strip_prefix("-L")).collect();
+    let folders = folders(items);
     let found = items.iter().filter_map(|i| archive(i, &folders));
     let names: std::collections::BTreeSet<String> = found
         .filter_map(|a| std::fs::read(a).ok())

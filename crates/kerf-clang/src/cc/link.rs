@@ -1,5 +1,5 @@
 //! The last step of `kerf cc`: programs and libraries out of objects.
-use super::{Build, CcError, archives, io};
+use super::{Build, CcError, archives, io, library_calls};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +29,14 @@ impl Build<'_> {
             h.starts_with("-fsanitize") || *h == "-fPIC" || *h == "-pg" || h.starts_with("-flto")
         };
         a.extend(self.o.host.iter().filter(only_link).cloned());
-        a.extend(archives::whole(items));
+        let calls = self.library_calls(items)?;
+        let own: Vec<String> = items
+            .iter()
+            .filter(|i| !library_calls::is_library(i))
+            .cloned()
+            .collect();
+        a.extend(archives::whole(&own));
+        a.extend(calls.map(|c| c.display().to_string()));
         if let Some(m) = &self.openmp {
             a.push("-fopenmp".into());
             if let Some(l) = &m.library {

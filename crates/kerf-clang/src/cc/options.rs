@@ -2,7 +2,9 @@
 mod names;
 
 use super::CcError;
+use crate::cuda_library::CudaLibrary;
 use names::{IGNORED, IGNORED_WITH_VALUE, LIBRARIES};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What an input is.
@@ -71,6 +73,8 @@ pub struct CcOptions {
     pub precise_div: bool,
     /// OpenMP in host code.
     pub openmp: bool,
+    /// NVIDIA's libraries that are linked.
+    pub libraries: BTreeSet<CudaLibrary>,
     /// Say what is run.
     pub verbose: bool,
     /// Options that have no effect, and why.
@@ -160,9 +164,15 @@ impl Reader {
     }
 
     fn library(&mut self, name: &str) -> Result<(), CcError> {
+        if let Some(library) = CudaLibrary::from_link_name(name) {
+            self.o.libraries.insert(library);
+            return Ok(());
+        }
         match name {
             // Kerf's runtime stands for these, and marks for a profiler do nothing.
             "cudart" | "cudart_static" | "cuda" | "cudadevrt" | "nvToolsExt" => {}
+            // A part of NVIDIA's static libraries.
+            "culibos" => {}
             // LLVM's OpenMP has what GNU's has, and clang's code needs LLVM's.
             "gomp" | "iomp5" | "omp" => self.o.openmp = true,
             _ => match foreign(name) {
@@ -506,6 +516,7 @@ impl CcOptions {
                 precise_sqrt: true,
                 precise_div: true,
                 openmp: false,
+                libraries: BTreeSet::new(),
                 verbose: false,
                 notes: Vec::new(),
             },

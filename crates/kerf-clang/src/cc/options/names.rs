@@ -2,11 +2,7 @@
 
 /// NVIDIA's libraries that are no part of Kerf's runtime.
 pub const LIBRARIES: &[(&str, &str)] = &[
-    ("cublas", "cuBLAS"),
-    ("cufft", "cuFFT"),
-    ("curand", "the host API of cuRAND"),
-    ("cusparse", "cuSPARSE"),
-    ("cusolver", "cuSOLVER"),
+    ("cufftw", "FFTW's interface of cuFFT"),
     ("cudnn", "cuDNN"),
     ("nccl", "NCCL"),
     ("npp", "NPP"),

@@ -45,12 +45,9 @@ fn dependencies_languages_and_old_architectures() {
 
 #[test]
 fn libraries_that_are_missing_are_named() {
-    let o = CcOptions::parse(&words("a.cu -lcublas")).expect("goes on");
-    assert!(
-        o.notes.iter().any(|n| n.contains("cuBLAS")),
-        "{:?}",
-        o.notes
-    );
+    let o = CcOptions::parse(&words("a.cu -lcudnn -lcublas -lcurand_static")).expect("goes on");
+    assert_eq!(o.libraries.len(), 2);
+    assert!(o.notes.iter().any(|n| n.contains("cuDNN")), "{:?}", o.notes);
     assert!(CcOptions::parse(&words("a.cu -zzz")).is_err());
 }
 
