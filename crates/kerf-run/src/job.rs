@@ -14,6 +14,7 @@ mod inputs_key;
 mod kept;
 mod launch_kinds;
 mod launches;
+mod loss_code;
 mod losses;
 mod measured;
 mod planned;

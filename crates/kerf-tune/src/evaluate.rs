@@ -429,9 +429,13 @@ impl Evaluator {
         plan: &Plan,
         input: Input,
     ) -> Result<Vec<MadeArguments>, JobError> {
+        let cuda = self.job.device == Device::Cuda;
         let job = Job {
             count: Some(Detail::Blocks),
-            reference: false,
+            // On a GPU inputs and outputs stay there with their reference, which validation made before.
+            reference: cuda,
+            brief: true,
+            skip_losses: true,
             ..self.untimed(plan, input)
         };
         let report = self.in_worker(0, &job)?;

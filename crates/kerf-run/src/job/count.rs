@@ -287,7 +287,7 @@ fn on_gpu(
     session: &WorkloadSession,
     m: &Module,
     detail: Detail,
-    libdevice: &mut Libdevice,
+    (contents, libdevice): (Option<FirstContents>, &mut Libdevice),
 ) -> Result<Result<ProgramCounts, NotCounted>, JobError> {
     let (ptx, counters) = match counting_code(job, session, m, detail, libdevice)? {
         Ok(made) => made,
@@ -299,7 +299,10 @@ fn on_gpu(
     };
     // The run would be in others' times.
     let _turn = alone(job)?;
-    let contents = large_contents(job, session)?;
+    let contents = match contents {
+        Some(kept) => Some(kept),
+        None => large_contents(job, session)?,
+    };
     let exec = CountingExecutor::new(Box::new(exec), &counters)?;
     match run_and_collect(session, exec, contents, &counters) {
         // Registers, or local memory for the counters of all resident threads. A fault of the program itself shows when the
@@ -403,11 +406,14 @@ pub(super) fn counted(
     session: &WorkloadSession,
     (m, unlifted): (&Module, &[kerf_ptx::Unlifted]),
     detail: Detail,
-    tools: CountingTools,
+    mut tools: CountingTools,
 ) -> Result<ProgramCounts, JobError> {
     let mut needs_cpu = Vec::new();
     if !job.counts_on_cpu() {
-        match on_gpu(job, session, &m.duplicate(), detail, tools.libdevice)? {
+        // The CPU executor could not read them.
+        let contents = tools.contents.take();
+        let made = (contents, &mut *tools.libdevice);
+        match on_gpu(job, session, &m.duplicate(), detail, made)? {
             Ok(counts) => return Ok(counts),
             Err(why) => needs_cpu.push(why.to_string()),
         }

@@ -4,6 +4,7 @@
 //! are counted where they are encoded.
 use super::baseline::JobContents;
 use super::finished::{bound_blocks, launched_only};
+use super::loss_code::LossCode;
 use super::turn::alone;
 use super::workshop::{Workshop, ptx};
 use super::{Device, Job, JobError, JobSeconds};
@@ -75,13 +76,6 @@ fn values(n: u64) -> String {
 
 /// How far the driver optimises the program that counts, which runs once.
 const LEVEL: u32 = 1;
-
-/// The program that counts for a plan, as a GPU gets it: a plan is tried on many inputs.
-pub(super) struct LossCode {
-    key: String,
-    ptx: String,
-    objects: Vec<CountedObject>,
-}
 
 /// A program, and what is made of it for a job.
 struct Counted<'a> {

@@ -3,7 +3,7 @@ use super::baseline::{Baseline, JobContents};
 use super::count::{CountingShelf, CountingTools};
 use super::finished::{Libdevice, prints};
 use super::inputs_key::inputs_key;
-use super::losses::LossCode;
+use super::loss_code::LossCode;
 use super::planned::{CompileProgram, MakeCode, PlanShelf, PlannedCode};
 use super::report::JobSeconds;
 use super::resident::{Resident, stays_on_device};
@@ -289,16 +289,36 @@ impl Workshop {
         session: &WorkloadSession,
     ) -> Result<CountingTools<'_>, JobError> {
         let contents = match job.counts_on_cpu() {
-            true => self.originals(job, session)?.map(|o| session.as_held(&o)),
+            true => {
+                let originals = self.originals(job, session)?;
+                originals.map(|o| FirstContents::Host(session.as_held(&o)))
+            }
             false => {
                 self.keep_context(job.ordinal)?;
-                None
+                self.held_on_device(job, session)?
             }
         };
         Ok(CountingTools {
             libdevice: &mut self.libdevice,
             shelf: &mut self.counting,
-            contents: contents.map(FirstContents::Host),
+            contents,
+        })
+    }
+
+    /// Contents that a search keeps on the job's GPU, as a session holds them.
+    fn held_on_device(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+    ) -> Result<Option<FirstContents>, JobError> {
+        let Some(resident) = self.resident.as_mut().filter(|_| stays_on_device(job)) else {
+            return Ok(None);
+        };
+        // What converts would be in others' times.
+        let _turn = alone(job)?;
+        Ok(match resident.contents(session)? {
+            Some(own) => Some(FirstContents::Device(resident.held(session, &own)?.0)),
+            None => None,
         })
     }
 
