@@ -127,7 +127,7 @@ impl Workshop {
                 return Ok(JobContents {
                     own: contents.clone(),
                     held: contents,
-                    lost: Vec::new(),
+                    ..JobContents::default()
                 });
             }
         }
@@ -136,7 +136,7 @@ impl Workshop {
         Ok(JobContents {
             own: originals.map(FirstContents::Host),
             held: held.map(FirstContents::Host),
-            lost: Vec::new(),
+            ..JobContents::default()
         })
     }
 

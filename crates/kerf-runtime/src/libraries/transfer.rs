@@ -54,14 +54,15 @@ fn transfer(kind: i32, c: Columns, stream: u64, wait: bool) -> i32 {
     }
 }
 
-fn vector(
+fn vector<I: Int>(
     kind: i32,
-    n: i64,
-    bytes: i64,
-    from: (u64, i64),
-    to: (u64, i64),
+    (n, bytes): (I, I),
+    from: (u64, I),
+    to: (u64, I),
     stream: Option<u64>,
 ) -> i32 {
+    let n = n.value();
+    let (from, to) = ((from.0, from.1.value()), (to.0, to.1.value()));
     if from.1 <= 0 || to.1 <= 0 {
         return INVALID;
     }
@@ -71,7 +72,7 @@ fn vector(
     let c = Columns {
         rows,
         columns,
-        bytes,
+        bytes: bytes.value(),
         from: at(from),
         to: at(to),
     };
@@ -86,14 +87,7 @@ extern "C" fn copy_vector<I: Int, const KIND: i32>(
     y: u64,
     incy: I,
 ) -> i32 {
-    vector(
-        KIND,
-        n.value(),
-        bytes.value(),
-        (x, incx.value()),
-        (y, incy.value()),
-        None,
-    )
+    vector(KIND, (n, bytes), (x, incx), (y, incy), None)
 }
 
 extern "C" fn copy_vector_async<I: Int, const KIND: i32>(
@@ -105,14 +99,7 @@ extern "C" fn copy_vector_async<I: Int, const KIND: i32>(
     incy: I,
     stream: u64,
 ) -> i32 {
-    vector(
-        KIND,
-        n.value(),
-        bytes.value(),
-        (x, incx.value()),
-        (y, incy.value()),
-        Some(stream),
-    )
+    vector(KIND, (n, bytes), (x, incx), (y, incy), Some(stream))
 }
 
 fn matrix<I: Int>(

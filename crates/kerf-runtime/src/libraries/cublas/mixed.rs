@@ -117,13 +117,6 @@ impl Types {
         }
     }
 
-    const HALVES: Types = Types {
-        a: Element::F16,
-        b: Element::F16,
-        c: Element::F16,
-        sums: Sums::F16,
-    };
-
     /// A factor, which is of the type of the sums.
     fn scalar(self, c: &Call, what: &str, x: *const c_void) -> Result<f64, Status> {
         Ok(match self.sums {
@@ -226,6 +219,10 @@ fn any_product(
         Sums::F64 | Sums::I32 => product::<f64>(c, s, t, factors, at),
     }
 }
+
+/// f16 as a `cudaDataType`, and sums in it as a `cublasComputeType_t`.
+const HALF: i32 = 2;
+const F16_SUMS: i32 = 64;
 
 extern "C" fn gemm_ex<I: Int>(
     h: Handle,
@@ -349,12 +346,9 @@ extern "C" fn hgemm<I: Int>(
     to: *mut c_void,
     ldc: I,
 ) -> Status {
-    call(h, |c| {
-        let s = Shape::new((op_a, op_b), (m, n, k), [lda, ldb, ldc])?;
-        let t = Types::HALVES;
-        let factors = (t.scalar(c, "alpha", alpha)?, t.scalar(c, "beta", beta)?);
-        any_product(c, s, t, factors, (a, b, to))
-    })
+    gemm_ex(
+        h, op_a, op_b, m, n, k, alpha, a, HALF, lda, b, HALF, ldb, beta, to, HALF, ldc, F16_SUMS, 0,
+    )
 }
 
 extern "C" fn hgemm_strided<I: Int>(
@@ -377,11 +371,9 @@ extern "C" fn hgemm_strided<I: Int>(
     apart_c: i64,
     batch: I,
 ) -> Status {
-    let half = 2;
-    let f16_sums = 64;
     gemm_strided_ex(
-        h, op_a, op_b, m, n, k, alpha, a, half, lda, apart_a, b, half, ldb, apart_b, beta, to,
-        half, ldc, apart_c, batch, f16_sums, 0,
+        h, op_a, op_b, m, n, k, alpha, a, HALF, lda, apart_a, b, HALF, ldb, apart_b, beta, to,
+        HALF, ldc, apart_c, batch, F16_SUMS, 0,
     )
 }
 
@@ -402,11 +394,9 @@ extern "C" fn hgemm_batched<I: Int>(
     ldc: I,
     batch: I,
 ) -> Status {
-    let half = 2;
-    let f16_sums = 64;
     gemm_batched_ex(
-        h, op_a, op_b, m, n, k, alpha, a, half, lda, b, half, ldb, beta, to, half, ldc, batch,
-        f16_sums, 0,
+        h, op_a, op_b, m, n, k, alpha, a, HALF, lda, b, HALF, ldb, beta, to, HALF, ldc, batch,
+        F16_SUMS, 0,
     )
 }
 
