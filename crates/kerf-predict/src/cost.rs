@@ -209,6 +209,7 @@ impl From<kerf_device::occupancy::OccupancyError> for CostError {
 }
 
 /// A device as the models use it.
+#[derive(Clone)]
 pub struct CostModel {
     profile: DeviceProfile,
     machine: Multiprocessor,

@@ -286,6 +286,12 @@ pub trait Models {
     fn time(&self, _a: &[u8]) -> Option<f64> {
         None
     }
+    /// How many of [`Models::time`] take no longer than one, if they are prepared together.
+    fn times_at_once(&self) -> usize {
+        1
+    }
+    /// Says that [`Models::time`] will be asked for these.
+    fn prepare_times(&self, _all: &[Assignment]) {}
     /// The same by another model, that is wrong of other things: of machine code, beside one of the program.
     fn other_time(&self, _a: &[u8]) -> Option<f64> {
         None

@@ -14,6 +14,7 @@ use kerf_llvm::Module;
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::OperationClocks;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// A cluster as a variable.
@@ -92,18 +93,25 @@ fn rewritable(
     k: &Kernel,
     costs: &DeviceCosts,
 ) -> Vec<(ExpressionCluster, Vec<RewriteLevel>)> {
-    let all = m.function(&k.symbol).map(|f| clusters(m, f));
-    let levels = |c: ExpressionCluster| {
+    let Some(f) = m.function(&k.symbol) else {
+        return Vec::new();
+    };
+    let found = clusters(m, f).into_par_iter().map(|c| {
         let table = match c.format {
             Format::F32 => &costs.single,
             _ => &costs.double,
         };
-        let all = candidates(&c, table).into_iter().map(RewriteLevel::new);
+        let all = candidates(&c, table);
+        (c, all)
+    });
+    let found: Vec<_> = found.collect();
+    let levels = |(c, all): (ExpressionCluster, Vec<_>)| {
+        let all = all.into_iter().map(RewriteLevel::new);
         let possible = all.filter(|l| carried_out(m, &k.name, &l.rewriting));
         let levels: Vec<RewriteLevel> = possible.collect();
         (!levels.is_empty()).then_some((c, levels))
     };
-    all.into_iter().flatten().filter_map(levels).collect()
+    found.into_iter().filter_map(levels).collect()
 }
 
 /// Adds the group of a cluster.

@@ -1,5 +1,7 @@
 //! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once.
+use crate::coded::cores;
 use crate::prediction::TimePredictor;
+use crate::prediction_threads::PredictionThreads;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
@@ -28,6 +30,34 @@ pub(crate) struct KernelTimes<'s> {
     known: RefCell<BTreeMap<String, Option<f64>>>,
 }
 
+/// A plan of a kernel as a plan of a program.
+pub(crate) fn alone(name: &str, plan: &KernelPlan) -> Plan {
+    let mut whole = Plan::default();
+    if !plan.is_identity() {
+        whole.kernels.insert(name.to_owned(), plan.clone());
+    }
+    whole
+}
+
+/// The versions of a kernel under a plan, as plans without parts, and the part of the warps that runs the second. Two versions are
+/// predicted one by one: which warps run which does not change what either does.
+fn versions(plan: &KernelPlan) -> (KernelPlan, Option<(KernelPlan, f64)>) {
+    let Some(p) = &plan.partition else {
+        return (plan.clone(), None);
+    };
+    let first = KernelPlan {
+        partition: None,
+        ..plan.clone()
+    };
+    let second = KernelPlan {
+        sites: p.sites.clone(),
+        math: p.math.clone(),
+        made: p.made.clone(),
+        ..first.clone()
+    };
+    (first, Some((second, p.lambda)))
+}
+
 impl<'s> KernelTimes<'s> {
     /// Of a kernel of a prepared module that was counted, by its name in plans and its symbol.
     pub fn new(
@@ -42,23 +72,14 @@ impl<'s> KernelTimes<'s> {
         })
     }
 
-    /// Seconds under a plan; none where they cannot be told. Two versions are predicted one by one: which warps run which does
-    /// not change what either does.
+    /// Seconds under a plan; none where they cannot be told.
     pub fn seconds(&self, plan: &KernelPlan) -> Option<f64> {
-        let Some(p) = &plan.partition else {
-            return self.version(plan);
-        };
-        let first = KernelPlan {
-            partition: None,
-            ..plan.clone()
-        };
-        let second = KernelPlan {
-            sites: p.sites.clone(),
-            math: p.math.clone(),
-            made: p.made.clone(),
-            ..first.clone()
-        };
-        Some((1.0 - p.lambda) * self.version(&first)? + p.lambda * self.version(&second)?)
+        let (first, second) = versions(plan);
+        let first = self.version(&first)?;
+        Some(match second {
+            None => first,
+            Some((second, part)) => (1.0 - part) * first + part * self.version(&second)?,
+        })
     }
 
     /// One version.
@@ -67,13 +88,55 @@ impl<'s> KernelTimes<'s> {
         if let Some(s) = self.known.borrow().get(&text) {
             return *s;
         }
-        let mut whole = Plan::default();
-        if !plan.is_identity() {
-            whole.kernels.insert(self.name.clone(), plan.clone());
-        }
-        let s = self.subject.device_seconds(&whole).ok();
+        let s = self.subject.device_seconds(&alone(&self.name, plan)).ok();
         self.known.borrow_mut().insert(text, s);
         s
+    }
+}
+
+/// Kernels of a program at one shape of its launches.
+struct CountedKernels<'s> {
+    times: Vec<KernelTimes<'s>>,
+    threads: PredictionThreads,
+}
+
+impl<'s> CountedKernels<'s> {
+    fn new(
+        subject: &Subject,
+        m: &Module,
+        device: &'s cost::CostModel,
+        work: &ProgramWork,
+    ) -> Result<CountedKernels<'s>, CostError> {
+        let names = subject.kernels.iter().map(|k| (&*k.name, &*k.symbol));
+        let times = names
+            .clone()
+            .map(|names| KernelTimes::new(device, (m, work), names));
+        Ok(CountedKernels {
+            times: times.collect::<Result<_, _>>()?,
+            threads: PredictionThreads::new(device, (m, work), names),
+        })
+    }
+
+    /// Predicts what is not known of several plans, by position of their kernels, on all cores.
+    fn prepare<'p>(&self, plans: impl Iterator<Item = (usize, &'p KernelPlan)>) {
+        let mut wanted = BTreeMap::new();
+        for (k, plan) in plans {
+            let (first, second) = versions(plan);
+            for version in [Some(first), second.map(|s| s.0)].into_iter().flatten() {
+                let Ok(text) = serde_json::to_string(&version) else {
+                    continue;
+                };
+                if !self.times[k].known.borrow().contains_key(&text) {
+                    wanted.insert((k, text), version);
+                }
+            }
+        }
+        // Of a single one the others know nothing yet.
+        if wanted.len() > 1 {
+            for ((k, text), seconds) in self.threads.seconds(wanted) {
+                self.times[k].known.borrow_mut().insert(text, seconds);
+            }
+        }
     }
 }
 
@@ -81,13 +144,13 @@ impl<'s> KernelTimes<'s> {
 pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<(ProgramWork, Module)> + 's;
 
 /// Kernels at some launch parameters; none where nothing could be counted.
-type Parts<'s> = Option<Rc<Vec<KernelTimes<'s>>>>;
+type Parts<'s> = Option<Rc<CountedKernels<'s>>>;
 
 /// Times predicted from a counting run and a device profile.
 pub struct CountedTimes<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
-    parts: Rc<Vec<KernelTimes<'s>>>,
+    parts: Rc<CountedKernels<'s>>,
     /// The same at other launch parameters, counted when they are first asked for.
     others: RefCell<BTreeMap<BTreeMap<String, i64>, Parts<'s>>>,
     recount: Option<Box<Recount<'s>>>,
@@ -111,7 +174,7 @@ impl<'s> CountedTimes<'s> {
         let mut c = CountedTimes {
             subject,
             tunable,
-            parts: Rc::new(Self::parts(subject, &m, device, work)?),
+            parts: Rc::new(CountedKernels::new(subject, &m, device, work)?),
             others: RefCell::default(),
             recount: None,
             device,
@@ -120,17 +183,6 @@ impl<'s> CountedTimes<'s> {
         };
         c.base = c.seconds(&vec![0; tunable.groups.len()]).unwrap_or(0.0);
         Ok(c)
-    }
-
-    fn parts(
-        subject: &Subject,
-        m: &Module,
-        device: &'s cost::CostModel,
-        work: &ProgramWork,
-    ) -> Result<Vec<KernelTimes<'s>>, CostError> {
-        let kernels = subject.kernels.iter();
-        let times = kernels.map(|k| KernelTimes::new(device, (m, work), (&k.name, &k.symbol)));
-        times.collect()
     }
 
     /// Counts again for other launch parameters. Without it they make no difference.
@@ -148,7 +200,8 @@ impl<'s> CountedTimes<'s> {
             return known.clone();
         }
         let counted = recount(launch);
-        let parts = counted.and_then(|(w, m)| Self::parts(self.subject, &m, self.device, &w).ok());
+        let parts =
+            counted.and_then(|(w, m)| CountedKernels::new(self.subject, &m, self.device, &w).ok());
         let parts = parts.map(Rc::new);
         self.others
             .borrow_mut()
@@ -156,20 +209,28 @@ impl<'s> CountedTimes<'s> {
         parts
     }
 
-    fn seconds(&self, a: &Assignment) -> Option<f64> {
+    /// The plan of each kernel, as far as models speak of it, and the launch parameters.
+    fn planned(&self, a: &Assignment) -> Option<(Vec<KernelPlan>, BTreeMap<String, i64>)> {
         let mut plan = self.tunable.plan(self.subject, a);
-        let parts = self.at(&plan.launch)?;
-        let mut sum = 0.0;
-        for p in parts.iter() {
-            let mut own = plan.kernels.remove(&p.name).unwrap_or_default();
+        let recounts = self.recount.is_some();
+        let mut each = Vec::new();
+        for k in &self.subject.kernels {
+            let mut own = plan.kernels.remove(&k.name).unwrap_or_default();
             // Blocks that are put together are not counted as such: no model speaks of them.
-            if own.regroup.is_some() && self.recount.is_some() {
+            if own.regroup.is_some() && recounts {
                 return None;
             }
-            (own.regroup, own.block) = (None, own.block.filter(|_| self.recount.is_some()));
-            sum += p.seconds(&own)?;
+            (own.regroup, own.block) = (None, own.block.filter(|_| recounts));
+            each.push(own);
         }
-        Some(sum)
+        Some((each, plan.launch))
+    }
+
+    fn seconds(&self, a: &Assignment) -> Option<f64> {
+        let (plans, launch) = self.planned(a)?;
+        let kernels = self.at(&launch)?;
+        let each = kernels.times.iter().zip(&plans);
+        each.map(|(k, plan)| k.seconds(plan)).sum()
     }
 }
 
@@ -179,6 +240,17 @@ impl TimePredictor for CountedTimes<'_> {
             .then(|| self.seconds(a))
             .flatten()
             .map(|s| s / self.base)
+    }
+    fn prepare(&self, all: &[Assignment]) {
+        let planned: Vec<_> = all.iter().filter_map(|a| self.planned(a)).collect();
+        // What other launch parameters need is counted where it is asked for.
+        let here = |launch: &BTreeMap<String, i64>| self.recount.is_none() || launch.is_empty();
+        let plans = planned.iter().filter(|(_, launch)| here(launch));
+        let each = plans.flat_map(|(plans, _)| plans.iter().enumerate());
+        self.parts.prepare(each);
+    }
+    fn at_once(&self) -> usize {
+        cores()
     }
     fn describe(&self) -> String {
         format!(

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ThreadId;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 /// How worker processes are started.
@@ -263,12 +263,29 @@ pub struct EvaluationRequest {
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
 /// the program.
 struct Held {
-    worker: WorkerProcess,
+    worker: HeldWorker,
     starter: ThreadId,
 }
 
+enum HeldWorker {
+    /// It waits for a job.
+    Idle(WorkerProcess),
+    /// It carries out a job whose answer nobody waits for; none comes back if it died.
+    Busy(JoinHandle<Option<WorkerProcess>>),
+}
+
+impl HeldWorker {
+    /// The worker when it waits for a job; none if it died.
+    fn idle(self) -> Option<WorkerProcess> {
+        match self {
+            HeldWorker::Idle(w) => Some(w),
+            HeldWorker::Busy(thread) => thread.join().ok().flatten(),
+        }
+    }
+}
+
 /// Samples of an evaluation that are enough where they hardly differ.
-const STEADY_REPEATS: u32 = 3;
+const STEADY_REPEATS: u32 = 2;
 
 /// What a worker program of another machine says when that machine is lost, as its last words.
 pub const LOST: &str = "the rank is lost";
@@ -361,11 +378,46 @@ impl Evaluator {
         Ok(self.ask(0, r)?)
     }
 
+    /// Has worker 0 run the program on an input and compute its reference, beside what this process does: evaluations that come
+    /// later find both, and code that is made. What goes wrong shows in them.
+    pub fn begin_program(&self, input: Input) {
+        let request = EvaluationRequest {
+            plan: Plan::default(),
+            input,
+            timed: Sampling::Untimed,
+            energy_s: 0.0,
+            order: 0,
+            ahead: Vec::new(),
+        };
+        let (job, limit) = (self.job_for(&request), self.limit);
+        let Ok(mut worker) = self.start(0) else {
+            return;
+        };
+        let thread = std::thread::spawn(move || {
+            let answer: Result<JobReport, JobError> = worker.ask(&job, limit).ok()?;
+            let _ = worker.printed();
+            (!answer.is_err_and(|e| e.spoils_worker())).then_some(worker)
+        });
+        *lock(&self.workers[0]) = Some(Held {
+            worker: HeldWorker::Busy(thread),
+            starter: std::thread::current().id(),
+        });
+    }
+
     fn ask(&self, slot: usize, r: &EvaluationRequest) -> Result<PlanEvaluation, NoReport> {
         let clock = Instant::now();
+        let report = self.in_worker(slot, &self.job_for(r))?;
+        Ok(PlanEvaluation::new(
+            &report,
+            &self.criteria,
+            clock.elapsed().as_secs_f64(),
+        ))
+    }
+
+    fn job_for(&self, r: &EvaluationRequest) -> Job {
         let cuda = self.job.device == Device::Cuda;
         let timed = r.timed != Sampling::Untimed && cuda;
-        let job = Job {
+        Job {
             plan: r.plan.clone(),
             seed: Some(r.input.seed),
             perturb: r.input.perturb,
@@ -382,13 +434,7 @@ impl Evaluator {
             order: r.order,
             ahead: r.ahead.clone(),
             ..self.job.clone()
-        };
-        let report = self.in_worker(slot, &job)?;
-        Ok(PlanEvaluation::new(
-            &report,
-            &self.criteria,
-            clock.elapsed().as_secs_f64(),
-        ))
+        }
     }
 
     /// A plan on an input, run once and not timed.
@@ -442,26 +488,36 @@ impl Evaluator {
         Ok(report.counts.map_or_else(Vec::new, |c| c.made))
     }
 
-    fn start(&self, slot: usize) -> Result<Held, WorkerError> {
+    fn start(&self, slot: usize) -> Result<WorkerProcess, WorkerError> {
         let program = self.program(slot);
         let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
+        WorkerProcess::start(&program.path, &args)
+    }
+
+    /// Starts a worker of this thread's.
+    fn held(&self, slot: usize) -> Result<Held, WorkerError> {
         Ok(Held {
-            worker: WorkerProcess::start(&program.path, &args)?,
+            worker: HeldWorker::Idle(self.start(slot)?),
             starter: std::thread::current().id(),
         })
     }
 
     fn in_worker(&self, slot: usize, job: &Job) -> Result<JobReport, NoReport> {
         let mut held = lock(&self.workers[slot]);
-        let mut w = match held.take() {
-            Some(w) => w,
-            None => self.start(slot)?,
+        let (starter, idle) = match held.take() {
+            Some(h) => (h.starter, h.worker.idle()),
+            None => (std::thread::current().id(), None),
+        };
+        let (starter, mut worker) = match idle {
+            Some(w) => (starter, w),
+            None => (std::thread::current().id(), self.start(slot)?),
         };
         // A worker that died or was killed is not put back.
-        let answer: Result<JobReport, JobError> = w.worker.ask(job, self.limit)?;
-        let _ = w.worker.printed();
+        let answer: Result<JobReport, JobError> = worker.ask(job, self.limit)?;
+        let _ = worker.printed();
         if !answer.as_ref().is_err_and(JobError::spoils_worker) {
-            *held = Some(w);
+            let worker = HeldWorker::Idle(worker);
+            *held = Some(Held { worker, starter });
         }
         Ok(answer?)
     }
@@ -497,7 +553,7 @@ impl Evaluator {
                 let mut held = lock(&self.workers[*slot]);
                 if held.is_none() {
                     // One that does not start is tried again, and its failure told, where it is needed.
-                    *held = self.start(*slot).ok();
+                    *held = self.held(*slot).ok();
                 }
             }
             std::thread::scope(|s| {

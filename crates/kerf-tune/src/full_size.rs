@@ -170,14 +170,21 @@ impl TimePredictor for FullSizeTimes<'_> {
     }
 
     fn prepare(&self, all: &[Assignment]) {
-        let Some(coded) = &self.coded else {
-            return;
-        };
         let mut own: Vec<Assignment> = all.iter().map(|a| self.unshaped(a)).collect();
-        own.retain(|a| !self.divided(a));
         own.sort();
         own.dedup();
+        let Some(coded) = &self.coded else {
+            let shaped = all.iter().cloned();
+            return self
+                .counted
+                .prepare(&own.into_iter().chain(shaped).collect::<Vec<_>>());
+        };
+        own.retain(|a| !self.divided(a));
         coded.prepare(&own);
+    }
+
+    fn at_once(&self) -> usize {
+        self.counted.at_once()
     }
 
     fn describe(&self) -> String {

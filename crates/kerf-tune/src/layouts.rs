@@ -47,8 +47,13 @@ pub(crate) trait LayoutTrials {
     /// What predicts times, where none are measured.
     fn predictor(&self) -> Option<&dyn TimePredictor>;
 
-    /// Evaluates plans of which nothing is known, after so many others.
-    fn run(&mut self, all: &[Assignment], done: usize) -> Result<(), Self::Error>;
+    /// Evaluates plans of which nothing is known, after so many others. Other plans are likely to follow, and can be made ready.
+    fn run(
+        &mut self,
+        all: &[Assignment],
+        done: usize,
+        likely: &[Assignment],
+    ) -> Result<(), Self::Error>;
 }
 
 /// The problem as strategies see it: every thread with one element, code as the compilers lay it out.
@@ -82,8 +87,11 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
     /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes; then how records are stored, the blocks that host
     /// code asks for, and the code of each kernel. Gives how many evaluations that took.
     pub fn settle(mut self) -> Result<usize, T::Error> {
-        for start in self.starts() {
-            self.try_elements_of_all(&start)?;
+        let starts = self.starts();
+        let mut likely: Vec<Assignment> =
+            starts.iter().flat_map(|s| self.with_elements(s)).collect();
+        for start in starts {
+            self.try_elements_of_all(&start, &mut likely)?;
         }
         self.settle_elements()?;
         self.try_other_formats()?;
@@ -92,9 +100,10 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         let blocks = tunable.blocks.iter().map(|c| c.group);
         let code = tunable.code.iter().map(|c| c.group);
         let others: Vec<usize> = records.chain(blocks).chain(code).collect();
-        for g in others {
-            let all = siblings(self.problem, &self.trials.fastest().0, g);
-            self.try_layouts(&all)?;
+        for (at, g) in others.iter().enumerate() {
+            let siblings = |g: &usize| siblings(self.problem, &self.trials.fastest().0, *g);
+            let likely: Vec<Assignment> = others[at + 1..].iter().flat_map(siblings).collect();
+            self.try_layouts(&siblings(g), &likely)?;
         }
         Ok(self.done)
     }
@@ -136,23 +145,39 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         all
     }
 
-    /// Tries more and more elements in all kernels of a plan at once, as long as they gain.
-    fn try_elements_of_all(&mut self, start: &Assignment) -> Result<(), T::Error> {
+    /// A plan with more and more elements in all kernels at once.
+    fn with_elements(&self, start: &Assignment) -> Vec<Assignment> {
         let coarse = self.coarse();
-        let mut before = f64::INFINITY;
-        for level in 1..=FACTORS.len() {
+        let level = |level: usize| {
             let mut a = start.clone();
             for g in &coarse {
                 a[*g] = level.min(self.problem.variables[*g].levels.len() - 1) as u8;
             }
-            self.try_layouts(std::slice::from_ref(&a))?;
-            let outcome = self.trials.known_outcome(&a);
+            a
+        };
+        (1..=FACTORS.len()).map(level).collect()
+    }
+
+    /// Tries more and more elements in all kernels of a plan at once, as long as they gain. `likely` are these and those of other
+    /// plans, which follow.
+    fn try_elements_of_all(
+        &mut self,
+        start: &Assignment,
+        likely: &mut Vec<Assignment>,
+    ) -> Result<(), T::Error> {
+        let all = self.with_elements(start);
+        let mut before = f64::INFINITY;
+        for a in &all {
+            likely.retain(|l| l != a);
+            self.try_layouts(std::slice::from_ref(a), likely)?;
+            let outcome = self.trials.known_outcome(a);
             let accepted = outcome.filter(|o| self.problem.accepts(o));
             match accepted.and_then(|o| o.time()) {
                 Some(time) if time < before => before = time,
                 _ => break,
             }
         }
+        likely.retain(|l| !all.contains(l));
         Ok(())
     }
 
@@ -176,7 +201,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
                 all.push(laid_out);
             }
         }
-        self.try_layouts(&all)
+        self.try_layouts(&all, &[])
     }
 
     /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes.
@@ -194,9 +219,10 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
             if self.trials.fastest().0 == before.0 {
                 break;
             }
-            for g in &shapes {
-                let all = siblings(self.problem, &self.trials.fastest().0, *g);
-                self.try_layouts(&all)?;
+            for (at, g) in shapes.iter().enumerate() {
+                let siblings = |g: &usize| siblings(self.problem, &self.trials.fastest().0, *g);
+                let likely: Vec<Assignment> = shapes[at + 1..].iter().flat_map(siblings).collect();
+                self.try_layouts(&siblings(g), &likely)?;
             }
             if self.done >= MOST || self.trials.fastest().1 > before.1 * (1.0 - LEAST) {
                 break;
@@ -212,17 +238,19 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         if before[group] == 0 {
             let mut pairs = before.clone();
             pairs[group] = 1;
-            self.try_layouts(std::slice::from_ref(&pairs))?;
+            let larger = self.in_larger_blocks(&pairs, group);
+            let mut likely = siblings(self.problem, &pairs, group);
+            likely.extend(larger.iter().cloned());
+            self.try_layouts(std::slice::from_ref(&pairs), &likely)?;
             if self.trials.fastest().0 == before {
-                let larger = self.in_larger_blocks(&pairs, group);
-                self.try_layouts(&larger)?;
+                self.try_layouts(&larger, &[])?;
             }
         }
         let now = self.trials.fastest().0;
         if now[group] == 0 {
             return Ok(());
         }
-        self.try_layouts(&siblings(self.problem, &now, group))
+        self.try_layouts(&siblings(self.problem, &now, group), &[])
     }
 
     /// An assignment with blocks of more threads for the kernel of a group.
@@ -255,15 +283,19 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         best.map(|(_, a)| a).into_iter().collect()
     }
 
-    /// Evaluates what is not known, as far as there may be more.
-    fn try_layouts(&mut self, all: &[Assignment]) -> Result<(), T::Error> {
+    /// Evaluates what is not known, as far as there may be more; others are likely to follow.
+    fn try_layouts(&mut self, all: &[Assignment], likely: &[Assignment]) -> Result<(), T::Error> {
         let is_new = |a: &&Assignment| self.trials.known_outcome(a).is_none();
         let mut asked: Vec<Assignment> = all.iter().filter(is_new).cloned().collect();
+        let likely: Vec<Assignment> = likely.iter().filter(is_new).cloned().collect();
         if let Some(by) = self.trials.predictor() {
             asked = self.predicted_fastest(asked, by);
         }
         asked.truncate(MOST.saturating_sub(self.done));
-        self.trials.run(&asked, self.done)?;
+        if asked.is_empty() {
+            return Ok(());
+        }
+        self.trials.run(&asked, self.done, &likely)?;
         self.done += asked.len();
         Ok(())
     }

@@ -48,6 +48,7 @@ pub mod measure;
 pub mod models;
 pub mod precheck;
 pub mod prediction;
+mod prediction_threads;
 pub mod problem;
 mod program_check;
 pub mod ranges;

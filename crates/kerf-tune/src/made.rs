@@ -18,8 +18,8 @@ use kerf_num::{Format, Metric};
 use kerf_pass::{Plan, SiteFormat};
 use kerf_predict::cost::OperationClocks;
 use kerf_run::job::ProgramCounts;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 /// The least part of a tolerance that is asked of a function, and the next one: errors of several calls add up, and operations
 /// behind a call may enlarge its error.
@@ -231,26 +231,11 @@ struct Wanted {
 
 /// Functions for all that is wanted, made on all cores.
 fn make_all(groups: &[Calls], wanted: &[Wanted]) -> Vec<Option<MadeFunction>> {
-    let done: Mutex<BTreeMap<usize, MadeFunction>> = Mutex::default();
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|s| {
-        for _ in 0..cores.min(wanted.len()) {
-            s.spawn(|| {
-                loop {
-                    let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(w) = wanted.get(k) else { break };
-                    let c = &groups[w.calls];
-                    if let Some(made) = make(c.function, (c.range, c.second), w.error, w.format) {
-                        let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
-                        done.insert(k, made);
-                    }
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
-    (0..wanted.len()).map(|k| done.remove(&k)).collect()
+    let one = |w: &Wanted| {
+        let c = &groups[w.calls];
+        make(c.function, (c.range, c.second), w.error, w.format)
+    };
+    wanted.par_iter().map(one).collect()
 }
 
 /// Levels of a group: those whose functions are cheaper than the library's, and than those of smaller errors.

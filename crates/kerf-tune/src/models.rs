@@ -202,6 +202,23 @@ fn uniform_but(problem: &Problem, level: usize, but: &[usize]) -> Assignment {
     a
 }
 
+/// Assignments that tell what each group costs: one alone at a level, all but one at it, and all.
+fn singles(problem: &Problem, but: &[usize]) -> Vec<Assignment> {
+    let identity = problem.identity();
+    let mut all = vec![identity.clone()];
+    for (i, v) in problem.variables.iter().enumerate() {
+        for l in (1..v.levels.len()).filter(|_| !but.contains(&i)) {
+            let together = uniform_but(problem, l, but);
+            let (mut alone, mut without) = (identity.clone(), together.clone());
+            (alone[i], without[i]) = (l as u8, 0);
+            all.extend([alone, without, together]);
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
 /// What each group costs at each of its levels, as its share of the time; and its conversions towards its neighbours, at its
 /// first level below its own.
 fn single_costs(
@@ -211,6 +228,7 @@ fn single_costs(
 ) -> (Vec<Vec<f64>>, Vec<f64>) {
     let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
     let identity = problem.identity();
+    cost.prepare(&singles(problem, but));
     let share = 1.0 / problem.variables.len().max(1) as f64;
     let mut casts = vec![0.0; problem.variables.len()];
     let mut costs: Vec<Vec<f64>> = Vec::new();
@@ -272,6 +290,12 @@ pub struct Predictions<'m> {
 impl Models for Predictions<'_> {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.cost.predict(&a.to_vec())
+    }
+    fn times_at_once(&self) -> usize {
+        self.cost.at_once()
+    }
+    fn prepare_times(&self, all: &[Assignment]) {
+        self.cost.prepare(all);
     }
     fn other_time(&self, a: &[u8]) -> Option<f64> {
         self.code?.predict(&a.to_vec())

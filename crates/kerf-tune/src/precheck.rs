@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 /// How long one run of the checks may last where there is no other result yet.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How long the checks of a workload of many threads may last together, once the smallest sizes have passed.
+/// How long the checks of a workload of many threads may last together, once the smallest sizes have passed; and the first ones of
+/// one of few threads that is searched on a GPU, where there are smaller sizes.
 const BUDGET: Duration = Duration::from_secs(5);
 
 /// Threads of all launches up to which a workload is checked at its own sizes at once: with every access checked, kernels of
@@ -271,7 +272,10 @@ fn at_own_sizes(
     w: &Workload,
     seed: u64,
 ) -> Result<SanitizerCheck, ExecError> {
-    let whole = at_own(request, seed, LIMIT)?;
+    // A search on a GPU ends sooner than that.
+    let soon =
+        request.job.device == Device::Cuda && !smaller_sizes(w, &request.job.overrides).is_empty();
+    let whole = at_own(request, seed, if soon { BUDGET } else { LIMIT })?;
     Ok(whole.unwrap_or_else(|| at_smaller_sizes(request, w, seed)))
 }
 

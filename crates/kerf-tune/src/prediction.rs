@@ -12,6 +12,10 @@ pub trait TimePredictor {
     fn predict(&self, a: &Assignment) -> Option<f64>;
     /// Several will be asked for: what they need can be made at once.
     fn prepare(&self, _all: &[Assignment]) {}
+    /// How many take no longer than one, if they are prepared together.
+    fn at_once(&self) -> usize {
+        1
+    }
     /// What it is, for results: a predicted time is never shown without it.
     fn describe(&self) -> String;
 }

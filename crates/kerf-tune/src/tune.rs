@@ -10,7 +10,7 @@ pub use crate::error::TuneError;
 pub use crate::event::TuneEvent;
 pub use crate::request::TuneRequest;
 
-use crate::evaluate::PlanEvaluation;
+use crate::evaluate::{Evaluator, PlanEvaluation};
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
 use crate::layouts::LayoutSearch;
@@ -24,8 +24,9 @@ use crate::tuner::choose::Choice;
 use crate::tuner::raise::{self, Raising, TimesFromBase};
 use kerf_clang::compile::Toolchain;
 use kerf_search::{Outcome, Problem, Reason};
-use prepare::{Acceptance, SearchSpace, Workers};
+use prepare::{Acceptance, Prepared, SearchSpace, Workers};
 use search_models::{CountedProgram, SearchModels};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -61,6 +62,8 @@ struct Session<'r> {
     tools: Toolchain,
     workers: Workers,
     counted: CountedProgram,
+    /// What evaluates plans, where it has begun before the search.
+    evaluator: RefCell<Option<Evaluator>>,
     clock: Instant,
 }
 
@@ -90,7 +93,12 @@ pub fn tune<'t>(
     let clock = Instant::now();
     let mut phase = PhaseClock::start();
     let tools = request.job.toolchain();
-    let (mut space, check, lock) = SearchSpace::prepare(request, &tools, watch)?;
+    let Prepared {
+        mut space,
+        check,
+        lock,
+        evaluator,
+    } = SearchSpace::prepare(request, &tools, watch)?;
     let problem = space.problem();
     watch(&space.prepared(&problem));
     let published = models::published_score(&space.subject, &space.tunable);
@@ -103,6 +111,7 @@ pub fn tune<'t>(
         request,
         tools,
         workers: Workers::new(request, &space.subject),
+        evaluator: RefCell::new(evaluator),
         counted: CountedProgram::obtain(request, &space),
         clock,
     };
@@ -156,10 +165,10 @@ fn attempt(
     };
     let mut phases = progress.phases;
     phases.models_s += phase.lap();
+    let begun = session.evaluator.take();
+    let criteria = &space.acceptance.criteria;
     let mut tuner = Tuner {
-        evaluator: session
-            .workers
-            .evaluator(request, &space.acceptance.criteria),
+        evaluator: begun.unwrap_or_else(|| session.workers.evaluator(request, criteria)),
         request,
         subject,
         tunable,
@@ -347,8 +356,6 @@ fn search(
         ran = run_strategy(tuner, problem)?;
     }
     phases.search_s += phase.lap();
-    let checked = tuner.checked()?;
-    phases.check_s += phase.lap();
     // What was searched is there even if what follows is not.
     save_space(tuner, problem.clone())?;
     let mut probes = 0;
@@ -357,6 +364,9 @@ fn search(
         false => Choice::program_itself(identity.clone(), &own),
     };
     phases.choice_s += phase.lap();
+    // It may have taken longer than the search.
+    let checked = tuner.checked()?;
+    phases.check_s += phase.lap();
     let verdict = match (met, choice.plan.assignment == identity) {
         (true, true) => SearchVerdict::Unchanged,
         (true, false) => SearchVerdict::Tuned,

@@ -218,11 +218,9 @@ impl<'s> Pair<'s> {
     fn warm_up(&mut self, runs: u32, sample_s: f64) -> Result<(), JobError> {
         // A program that was measured before has its recording.
         let mut fresh = self.base.as_mut().filter(|b| b.batch.is_none());
-        for _ in 0..runs {
-            self.plan.run(self.session)?;
-            if let Some(b) = &mut fresh {
-                b.run(self.own)?;
-            }
+        self.plan.warm_up(self.session, runs)?;
+        if let Some(b) = &mut fresh {
+            b.warm_up(self.own, runs)?;
         }
         if sample_s > 0.0 {
             self.plan.record(self.session, sample_s)?;

@@ -9,6 +9,9 @@ use kerf_exec::Executor;
 use kerf_exec::cuda::watch::Watch;
 use std::time::{Duration, Instant};
 
+/// Runs that last as long together have warmed the device up.
+const WARM_S: f64 = 5e-3;
+
 /// Replays of one sample, at most.
 const REPLAYS: f64 = 2000.0;
 
@@ -28,6 +31,8 @@ pub struct TimedProgram {
     fresh: bool,
     /// Replays of a sample; none where runs are not recorded.
     pub batch: Option<u32>,
+    /// Seconds of the last run by itself.
+    last_run_s: f64,
 }
 
 impl TimedProgram {
@@ -43,6 +48,7 @@ impl TimedProgram {
             loaded,
             fresh: true,
             batch: None,
+            last_run_s: 0.0,
         })
     }
 
@@ -61,14 +67,29 @@ impl TimedProgram {
     pub fn run(&mut self, session: &WorkloadSession) -> Result<f64, JobError> {
         self.refresh(session)?;
         self.fresh = false;
-        Ok(session.run(self.exec.as_mut(), &mut self.loaded)?)
+        self.last_run_s = session.run(self.exec.as_mut(), &mut self.loaded)?;
+        Ok(self.last_run_s)
+    }
+
+    /// Runs that are not timed: as many, or fewer that last long.
+    pub fn warm_up(&mut self, session: &WorkloadSession, runs: u32) -> Result<(), JobError> {
+        let mut warm_s = 0.0;
+        for _ in 0..runs {
+            warm_s += self.run(session)?;
+            if warm_s >= WARM_S {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Records the run, and finds how many replays last as long as a sample should.
     pub fn record(&mut self, session: &WorkloadSession, sample_s: f64) -> Result<(), JobError> {
         self.refresh(session)?;
         if session.record(self.exec.as_mut(), &mut self.loaded)? {
-            let once = self.exec.replay(2)?.max(1e-7);
+            // The first replay is slower than the others.
+            let replays = if self.last_run_s < sample_s { 2 } else { 1 };
+            let once = self.exec.replay(replays)?.max(1e-7);
             self.fresh = false;
             self.batch = Some((sample_s / once).ceil().clamp(1.0, REPLAYS) as u32);
         }

@@ -47,15 +47,16 @@ impl ForecastSource {
         match self {
             ForecastSource::Time => Answers {
                 in_all: usize::MAX,
-                at_once: 1,
+                at_once: search.models.times_at_once(),
             },
             ForecastSource::Other => search.models.other_answers(),
         }
     }
 
     fn prepare(self, search: &Search, all: &[Assignment]) {
-        if self == ForecastSource::Other {
-            search.models.prepare_other(all);
+        match self {
+            ForecastSource::Time => search.models.prepare_times(all),
+            ForecastSource::Other => search.models.prepare_other(all),
         }
     }
 }
@@ -154,6 +155,20 @@ impl<'p> Forecast<'p> {
     /// How many had better be settled together.
     pub fn at_once(&self) -> usize {
         self.answers.at_once
+    }
+
+    /// Has what a small space will be asked for made together.
+    pub fn prepare_small(&self, all: &[&[u8]]) {
+        if !self.small || self.answers.at_once <= 1 {
+            return;
+        }
+        let told = self.told.borrow();
+        let new = all.iter().filter(|a| !told.contains_key(**a));
+        let new: Vec<Assignment> = new.map(|a| a.to_vec()).collect();
+        drop(told);
+        if new.len() > 1 {
+            self.prepare(&new);
+        }
     }
 
     /// Says that these will be settled.

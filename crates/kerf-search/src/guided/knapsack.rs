@@ -44,8 +44,9 @@ impl Knapsack {
     /// The best assignment found, and whether it is known to be the best there is. Level 0 of every
     /// variable must fit.
     pub fn solve(&self) -> (Vec<u8>, bool) {
-        let mut tree = Tree::new(self);
-        tree.best = self.beam();
+        let ending = EndingPairs::new(self);
+        let mut tree = Tree::new(self, &ending);
+        tree.best = self.beam(&ending);
         tree.best_cost = self.cost(&tree.best);
         let mut a = vec![0; self.time.len()];
         tree.descend(&mut a, 0, 0.0, 0.0);
@@ -55,29 +56,32 @@ impl Knapsack {
 
     /// Good assignments, variable by variable, the best few of each length kept. With a heavy load the
     /// future is dear, so several prices of weight are tried.
-    fn beam(&self) -> Vec<u8> {
+    fn beam(&self, ending: &EndingPairs) -> Vec<u8> {
         let n = self.time.len();
         let mut best = (vec![0; n], self.cost(&vec![0; n]));
         let lambda = self.multiplier();
         for price in [0.0, 0.5 * lambda, lambda, 2.0 * lambda] {
             let mut beam: Vec<(Vec<u8>, f64, f64)> = vec![(vec![0; n], 0.0, 0.0)];
             for i in 0..n {
-                let mut next: Vec<(Vec<u8>, f64, f64)> = Vec::new();
-                for (a, cost, load) in &beam {
+                // Each a longer one, by its beginning and its last level.
+                let mut next: Vec<(f64, f64, usize, u8)> = Vec::new();
+                for (from, (a, cost, load)) in beam.iter().enumerate() {
                     for (l, t) in self.time[i].iter().enumerate() {
                         let load = load + self.weight[i][l];
-                        if !t.is_finite() || load > self.limit {
-                            continue;
+                        if t.is_finite() && load <= self.limit {
+                            let cost = cost + t + ending.time(a, i, l);
+                            next.push((cost, load, from, l as u8));
                         }
-                        let mut b = a.clone();
-                        b[i] = l as u8;
-                        let cost = cost + t + self.closed(&b, i);
-                        next.push((b, cost, load));
                     }
                 }
-                next.sort_by(|x, y| (x.1 + price * x.2).total_cmp(&(y.1 + price * y.2)));
+                next.sort_by(|x, y| (x.0 + price * x.1).total_cmp(&(y.0 + price * y.1)));
                 next.truncate(BEAM);
-                beam = next;
+                let longer = next.into_iter().map(|(cost, load, from, l)| {
+                    let mut a = beam[from].0.clone();
+                    a[i] = l;
+                    (a, cost, load)
+                });
+                beam = longer.collect();
             }
             for (a, cost, _) in beam {
                 if cost < best.1 {
@@ -86,14 +90,6 @@ impl Knapsack {
             }
         }
         best.0
-    }
-
-    /// Time of the pairs whose later member is `i`.
-    fn closed(&self, a: &[u8], i: usize) -> f64 {
-        let ended = self.pairs.iter().filter(|(_, j, _)| *j == i);
-        ended
-            .map(|(x, y, t)| t[a[*x] as usize][a[*y] as usize])
-            .sum()
     }
 
     /// The price of weight that makes the bound highest.
@@ -123,8 +119,28 @@ impl Knapsack {
     }
 }
 
+/// Pairs by their later member, each with the earlier one and the times of both levels.
+struct EndingPairs<'k>(Vec<Vec<(usize, &'k [Vec<f64>])>>);
+
+impl<'k> EndingPairs<'k> {
+    fn new(problem: &'k Knapsack) -> EndingPairs<'k> {
+        let mut by_later = vec![Vec::new(); problem.time.len()];
+        for (i, j, t) in &problem.pairs {
+            by_later[*j].push((*i, t.as_slice()));
+        }
+        EndingPairs(by_later)
+    }
+
+    /// Time of the pairs that end with a variable at a level.
+    fn time(&self, a: &[u8], variable: usize, level: usize) -> f64 {
+        let pairs = self.0[variable].iter();
+        pairs.map(|(i, t)| t[usize::from(a[*i])][level]).sum()
+    }
+}
+
 struct Tree<'k> {
     problem: &'k Knapsack,
+    ending: &'k EndingPairs<'k>,
     lambda: f64,
     /// Bound of all variables from an index on, price of their weight included.
     rest: Vec<f64>,
@@ -134,7 +150,7 @@ struct Tree<'k> {
 }
 
 impl<'k> Tree<'k> {
-    fn new(problem: &'k Knapsack) -> Tree<'k> {
+    fn new(problem: &'k Knapsack, ending: &'k EndingPairs<'k>) -> Tree<'k> {
         let n = problem.time.len();
         let lambda = problem.multiplier();
         let mut rest = vec![0.0; n + 1];
@@ -147,6 +163,7 @@ impl<'k> Tree<'k> {
         }
         Tree {
             problem,
+            ending,
             lambda,
             rest,
             nodes: 0,
@@ -174,8 +191,7 @@ impl<'k> Tree<'k> {
             if !k.time[i][l].is_finite() || load > k.limit {
                 continue;
             }
-            a[i] = l as u8;
-            let cost = cost + k.time[i][l] + k.closed(a, i);
+            let cost = cost + k.time[i][l] + self.ending.time(a, i, l);
             // Weight that is left is worth its price at most.
             let bound = cost + self.rest[i + 1] - self.lambda * (k.limit - load);
             if bound < self.best_cost {

@@ -6,7 +6,7 @@
 use super::culprits::Culprits;
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
-use super::lanes::LANES;
+use super::lanes::{LANES, spread};
 use super::time_model::TimeModel;
 use crate::history::History;
 use crate::problem::{Assignment, Problem, Search};
@@ -204,16 +204,16 @@ impl Proposer<'_, '_> {
         let Some(errors) = self.errors else {
             return Vec::new();
         };
-        let mut knapsack = self.decompose(around);
-        let mut out = Vec::new();
+        let base = self.decompose(around);
+        let mut all = Vec::new();
         for (norm, weight) in errors.weights() {
-            knapsack.weight = weight;
-            for slack in SLACKS {
-                knapsack.limit = slack.powf(norm);
-                out.push(knapsack.solve().0);
-            }
+            all.extend(SLACKS.map(|slack| Knapsack {
+                weight: weight.clone(),
+                limit: slack.powf(norm),
+                ..base.clone()
+            }));
         }
-        out
+        spread(&all, 1, |knapsack| knapsack.solve().0)
     }
 
     /// Time as a sum over variables and pairs of neighbours, as it is around an assignment.

@@ -217,6 +217,7 @@ impl<'p> TimeModel<'p> {
     /// The same of many, which costs less than one after the other.
     pub fn means<A: AsRef<[u8]>>(&self, all: &[A]) -> Vec<f64> {
         let all: Vec<&[u8]> = all.iter().map(AsRef::as_ref).collect();
+        self.forecasts.iter().for_each(|f| f.prepare_small(&all));
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             return all.iter().map(|a| f.time(a).0).collect();
         }
@@ -247,6 +248,7 @@ impl<'p> TimeModel<'p> {
     }
 
     fn log_gains_of(&self, best: f64, all: &[&[u8]]) -> Vec<f64> {
+        self.forecasts.iter().for_each(|f| f.prepare_small(all));
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             let each = all.iter().map(|a| {
                 let (time, miss) = f.time(a);

@@ -51,6 +51,13 @@ impl Models for Within<'_> {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.models.time(&self.whole(a))
     }
+    fn times_at_once(&self) -> usize {
+        self.models.times_at_once()
+    }
+    fn prepare_times(&self, all: &[Assignment]) {
+        let all: Vec<Assignment> = all.iter().map(|a| self.whole(a)).collect();
+        self.models.prepare_times(&all);
+    }
     fn other_time(&self, a: &[u8]) -> Option<f64> {
         self.models.other_time(&self.whole(a))
     }

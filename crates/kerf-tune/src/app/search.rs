@@ -286,7 +286,12 @@ impl LayoutTrials for Searcher<'_, '_> {
         predicts.then_some(judge)
     }
 
-    fn run(&mut self, all: &[Assignment], _done: usize) -> Result<(), AppError> {
+    fn run(
+        &mut self,
+        all: &[Assignment],
+        _done: usize,
+        _likely: &[Assignment],
+    ) -> Result<(), AppError> {
         for a in all {
             if self.app.over() {
                 break;

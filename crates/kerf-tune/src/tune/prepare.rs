@@ -78,6 +78,17 @@ impl Acceptance {
     }
 }
 
+/// A search before anything is evaluated.
+pub(super) struct Prepared {
+    pub space: SearchSpace,
+    /// The check for undefined behaviour, where this command makes one.
+    pub check: Option<ProgramCheck>,
+    /// The lock of the result folder, where something was written there.
+    pub lock: Option<FolderLock>,
+    /// What evaluates plans, where it has begun with the program itself.
+    pub evaluator: Option<Evaluator>,
+}
+
 /// What is searched.
 pub(super) struct SearchSpace {
     pub subject: Subject,
@@ -156,13 +167,12 @@ fn choices(
 }
 
 impl SearchSpace {
-    /// Compiles and checks the program, and finds what can be chosen; with the check for undefined behaviour, where this
-    /// command makes one, and the lock of the result folder, where that wrote there.
+    /// Compiles and checks the program, and finds what can be chosen. On a GPU the program runs meanwhile, with its reference.
     pub fn prepare(
         request: &TuneRequest,
         tools: &Toolchain,
         watch: &mut Watch,
-    ) -> Result<(SearchSpace, Option<ProgramCheck>, Option<FolderLock>), TuneError> {
+    ) -> Result<Prepared, TuneError> {
         let subject = Subject::load(&request.job.workload, &request.job.overrides, tools)?;
         let acceptance = Acceptance::new(request, &subject)?;
         let input = Input {
@@ -181,6 +191,12 @@ impl SearchSpace {
             false => None,
         };
         let criteria = &acceptance.criteria;
+        let begins = request.job.device == Device::Cuda && !request.resume && lock.is_some();
+        let evaluator = begins.then(|| {
+            let evaluator = Workers::new(request, &subject).evaluator(request, criteria);
+            evaluator.begin_program(input);
+            evaluator
+        });
         let chosen = |raise| choices(request, &subject, criteria, &input, raise);
         let mut nothing = None;
         let (tunable, mut shape_notes) = match chosen(false) {
@@ -216,7 +232,12 @@ impl SearchSpace {
             raise: nothing.is_some(),
             nothing,
         };
-        Ok((space, checked, lock))
+        Ok(Prepared {
+            space,
+            check: checked,
+            lock,
+            evaluator,
+        })
     }
 
     /// Whether wider formats may help, and are not in it yet.

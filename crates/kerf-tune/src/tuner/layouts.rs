@@ -31,7 +31,12 @@ impl LayoutTrials for Tuner<'_> {
         (self.evaluator.job.device == Device::Cpu).then_some(self.judge)
     }
 
-    fn run(&mut self, all: &[Assignment], done: usize) -> Result<(), StoreError> {
+    fn run(
+        &mut self,
+        all: &[Assignment],
+        done: usize,
+        likely: &[Assignment],
+    ) -> Result<(), StoreError> {
         for a in all {
             if let Some(e) = self.store.get(Phase::Layout, a, &self.input)? {
                 self.known.insert(a.clone(), e);
@@ -39,6 +44,10 @@ impl LayoutTrials for Tuner<'_> {
         }
         let is_new = |a: &&Assignment| !self.known.contains_key(*a);
         let left: Vec<Assignment> = all.iter().filter(is_new).cloned().collect();
-        self.evaluate(Phase::Layout, &left, (done, MOST), Meanwhile::default())
+        let meanwhile = Meanwhile {
+            likely,
+            think: None,
+        };
+        self.evaluate(Phase::Layout, &left, (done, MOST), meanwhile)
     }
 }

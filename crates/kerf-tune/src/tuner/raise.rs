@@ -71,6 +71,9 @@ impl TimePredictor for TimesFromBase<'_> {
         let all: Vec<Assignment> = all.iter().map(|a| self.base.whole(a)).collect();
         self.times.prepare(&all);
     }
+    fn at_once(&self) -> usize {
+        self.times.at_once()
+    }
     fn describe(&self) -> String {
         self.times.describe()
     }
