@@ -15,7 +15,7 @@ fn main() {
     let mut build = cc::Build::new();
     build
         .cpp(true)
-        .files(["shim/shim.cpp", "shim/code.cpp"])
+        .files(["shim/shim.cpp", "shim/code.cpp", "shim/part.cpp"])
         .warnings(false);
     for flag in flags.split_whitespace() {
         build.flag(flag);

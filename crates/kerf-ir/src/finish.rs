@@ -71,10 +71,11 @@ pub fn needed(m: &Module) -> Vec<String> {
         .collect()
 }
 
-/// libdevice with only some functions and what they call: linked in a fraction of the time. Names that it
+/// libdevice with only some functions and what they call: read and linked in a fraction of the time. Names that it
 /// does not have are passed over.
 pub fn trim(libdevice: &[u8], roots: &BTreeSet<String>, arch: &str) -> Result<Vec<u8>, LlvmError> {
-    let m = Module::parse(libdevice, "libdevice")?;
+    let roots: Vec<String> = roots.iter().cloned().collect();
+    let m = Module::parse_part(libdevice, "libdevice", &roots)?;
     let machine = TargetMachine::nvptx(arch)?;
     machine.adopt(&m);
     for f in m.functions() {
@@ -116,12 +117,10 @@ pub fn finish_with(
         .filter(|f| !f.is_declaration())
         .map(|f| f.name())
         .collect();
-    if m.functions()
-        .iter()
-        .any(|f| f.is_declaration() && f.name().starts_with("__nv"))
-    {
+    let open = needed(m);
+    if !open.is_empty() {
         // Purity marks were for the declaration; the definition's own attributes are exact.
-        m.link(libdevice, "libdevice")?;
+        m.link_part(libdevice, "libdevice", &open)?;
         for f in m.functions() {
             if !f.is_declaration() && !keep.contains(&f.name()) {
                 f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);

@@ -99,6 +99,39 @@ impl Module {
         m.verify()?;
         Ok(m)
     }
+    fn parse_part_in(
+        ctx: Rc<Context>,
+        bytes: &[u8],
+        name: &str,
+        functions: &[String],
+    ) -> Result<Module, LlvmError> {
+        let n = cstring(name);
+        let names: Vec<_> = functions.iter().map(|f| cstring(f)).collect();
+        let roots: Vec<_> = names.iter().map(|f| f.as_ptr()).collect();
+        let mut err = std::ptr::null_mut();
+        let raw = unsafe {
+            shim::kerf_parse_part(
+                ctx.raw,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                n.as_ptr(),
+                roots.as_ptr(),
+                roots.len(),
+                &mut err,
+            )
+        };
+        if raw.is_null() {
+            return Err(LlvmError(shim::take(err).unwrap_or_default()));
+        }
+        Ok(Module { ctx, raw })
+    }
+    /// Parses and verifies functions of bitcode with what they refer to: the bodies of the others are not read. Names that
+    /// it does not have are passed over.
+    pub fn parse_part(bytes: &[u8], name: &str, functions: &[String]) -> Result<Module, LlvmError> {
+        let m = Self::parse_part_in(Context::new(), bytes, name, functions)?;
+        m.verify()?;
+        Ok(m)
+    }
     /// The raw module.
     pub fn raw(&self) -> LLVMModuleRef {
         self.raw
@@ -157,7 +190,19 @@ impl Module {
     }
     /// Links other bitcode into this module.
     pub fn link(&self, bytes: &[u8], name: &str) -> Result<(), LlvmError> {
-        let other = Self::parse_in(self.ctx.clone(), bytes, name)?;
+        self.link_module(Self::parse_in(self.ctx.clone(), bytes, name)?)
+    }
+    /// Links functions of other bitcode into this module, with what they refer to.
+    pub fn link_part(
+        &self,
+        bytes: &[u8],
+        name: &str,
+        functions: &[String],
+    ) -> Result<(), LlvmError> {
+        let part = Self::parse_part_in(self.ctx.clone(), bytes, name, functions)?;
+        self.link_module(part)
+    }
+    fn link_module(&self, other: Module) -> Result<(), LlvmError> {
         self.ctx.messages.borrow_mut().clear();
         unsafe {
             LLVMSetTarget(other.raw, LLVMGetTarget(self.raw));

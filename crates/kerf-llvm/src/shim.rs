@@ -57,6 +57,15 @@ unsafe extern "C" {
     pub fn kerf_shape(m: LLVMModuleRef);
     pub fn kerf_shape_rest(m: LLVMModuleRef);
     pub fn kerf_shape_memory(m: LLVMModuleRef);
+    pub fn kerf_parse_part(
+        ctx: LLVMContextRef,
+        bytes: *const c_char,
+        size: usize,
+        name: *const c_char,
+        roots: *const *const c_char,
+        n: usize,
+        error: *mut *mut c_char,
+    ) -> LLVMModuleRef;
 }
 
 /// Takes over a string that the shim allocated.

@@ -52,10 +52,15 @@ fn ranks() -> Option<usize> {
     started().filter(|n| *n > 1)
 }
 
-/// Refuses to do everything N times.
 #[cfg(not(feature = "mpi"))]
 fn by_mpi() -> Result<Option<Role>, Failure> {
-    match ranks() {
+    without_mpi(ranks())
+}
+
+/// Refuses to do everything N times.
+#[cfg(any(not(feature = "mpi"), test))]
+fn without_mpi(ranks: Option<usize>) -> Result<Option<Role>, Failure> {
+    match ranks {
         Some(n) => Err(Failure::new(format!(
             "{n} ranks were started, and this kerf was built without MPI: each would do all the work"
         ))
@@ -130,6 +135,13 @@ pub fn role(processes: usize) -> Result<Role, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_without_mpi_are_refused() {
+        assert!(matches!(without_mpi(None), Ok(None)));
+        let e = without_mpi(Some(3)).err().expect("all would do the same");
+        assert!(e.to_string().contains("3 ranks were started"), "{e}");
+    }
 
     #[test]
     fn bound_ranks_are_told() {
