@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _arrays
+from ._closeness import RTOL, is_numpys
 from ._configuration import KernelCall
 from ._expressions import evaluate
 from ._program import KerfError, UnsupportedError, call_json
@@ -141,6 +142,39 @@ class Verification:
         else:
             self.wanted = [_arrays.is_array(a) or isinstance(a, Tunable) for a in arguments]
 
+    def files(self, args: Sequence[Any], workload: Workload, files: ArrayFiles) -> dict[str, str] | None:
+        """Files of what outputs are expected to be, by their names, where ``kerf run`` can compare them.
+
+        None where this process has to: there is a function of the caller's, or numpy compares in other ways.
+        """
+        if self.verify is not None or self._by_observers or self.answer is None:
+            return None
+        found = {}
+        for expected, a in zip(self.answer, args):
+            if expected is None:
+                continue
+            name = workload.name_of(a)
+            if name is None or not is_numpys(expected, a.array, self.tolerance):
+                return None
+            found[name] = files.path(expected)
+        return found or None
+
+    @property
+    def tolerance(self) -> float:
+        """The absolute tolerance."""
+        return 1e-8 if self.atol is None else self.atol
+
+    def refused(self, run: Run, workload: Workload, args: Sequence[Any]) -> str | None:
+        """Why the output of a run, which was compared where it ran, is not the answer; None if it is."""
+        found = {o["name"]: o.get("answer") for o in run.data["outputs"]}
+        for i, (expected, a) in enumerate(zip(self.answer, args)):
+            c = None if expected is None else found[workload.name_of(a)]
+            if c is not None and not c["accepted"]:
+                some = f"{c['beyond']} of {c['values']} values are beyond the tolerance, the first at {c['first_beyond']}"
+                largest = "" if c["largest_difference"] is None else f"; the largest difference is {c['largest_difference']:g}"
+                return f"argument {i} is not the answer: {some}{largest}"
+        return None
+
     def differs(self, got: Sequence[Any]) -> str | None:
         """Why an output is not the answer; None if it is."""
         if self.verify is not None:
@@ -153,9 +187,8 @@ class Verification:
             return None if good else "verify says that it is not the answer"
         if self._by_observers or self.answer is None:
             return None
-        atol = 1e-8 if self.atol is None else self.atol
         for i, (expected, have) in enumerate(zip(self.answer, got)):
-            if expected is not None and not all_close(np.ravel(expected), np.ravel(have), atol):
+            if expected is not None and not all_close(np.ravel(expected), np.ravel(have), self.tolerance):
                 return f"argument {i} is not the answer"
         return None
 
@@ -237,15 +270,12 @@ class Evaluator:
         args, w = expected.result() if expected is not None else self._made(params)
         result["compile_time"] = clock.passed_ms()
         result["verification_time"] = 0.0
-        run = None
+        run, answers = None, None
         if self.device.gpu is not None or self.verification.needed or self.observers:
-            run = self._run(w, params)
+            answers = self.verification.files(args, w, self.arguments.files)
+            run = self._run(w, params, answers)
         if run is not None and self.verification.needed:
-            got = outputs_of(run, w, args, self.verification.wanted or [])
-            for o in self.observers:
-                if isinstance(o, OutputObserver):
-                    o.process_output(self.verification.answer, got)
-            why = self.verification.differs(got)
+            why = self._refused(run, w, args, answers is not None)
             if why is not None:
                 return params, None, why
             result["verification_time"] = clock.passed_ms()
@@ -258,6 +288,16 @@ class Evaluator:
         for name, m in self.metrics.items():
             result[name] = evaluate(m, result)
         return params, result, None
+
+    def _refused(self, run: Run, w: Workload, args: Sequence[Any], compared: bool) -> str | None:
+        """Why an output is not the answer; None if it is. ``compared``: where it ran."""
+        if compared:
+            return self.verification.refused(run, w, args)
+        got = outputs_of(run, w, args, self.verification.wanted or [])
+        for o in self.observers:
+            if isinstance(o, OutputObserver):
+                o.process_output(self.verification.answer, got)
+        return self.verification.differs(got)
 
     def _time(self, w: Workload, run: Run | None, result: dict[str, Any]) -> None:
         """The time of a configuration in milliseconds: measured on a GPU, predicted elsewhere."""
@@ -277,9 +317,12 @@ class Evaluator:
     def _asking(self, name: str) -> list[BenchmarkObserver]:
         return [o for o in self.observers if hasattr(o, name)]
 
-    def _run(self, w: Workload, params: Mapping[str, Any]) -> Run:
-        """Runs a configuration with its observers around it."""
-        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed, "no_digests": True}
+    def _run(self, w: Workload, params: Mapping[str, Any], answers: Mapping[str, str] | None) -> Run:
+        """Runs a configuration with its observers around it. Outputs with files are compared where they are."""
+        wanted = self.verification.needed and answers is None
+        options: dict[str, Any] = {**self.device.options, "outputs": wanted, "no_digests": True}
+        compared = {} if answers is None else {"answer": answers, "rtol": RTOL, "atol": float(self.verification.tolerance)}
+        options.update(compared)
         if self.device.gpu is None:
             options.update(repeats=1, warmup=0)
         else:
@@ -294,7 +337,7 @@ class Evaluator:
         for o in self.observers:
             o.register_configuration(dict(params))
         for o in [o for o in self.observers if isinstance(o, PrologueObserver)]:
-            _observed([o], w, {**options, "repeats": 1, "outputs": False, "energy": None})
+            _observed([o], w, {**options, **dict.fromkeys(compared), "repeats": 1, "outputs": False, "energy": None})
         run = _observed([o for o in self.observers if not isinstance(o, PrologueObserver)], w, options)
         energy: dict[str, float] = run.data.get("energy") or {}
         for o in self._asking("process_energy") if energy else []:

@@ -43,7 +43,7 @@ fn add_files(key: &mut String, init: &Init) {
 
 /// Which file is at a path, and when it was last changed. Never twice the same for one that cannot be told from a later
 /// version of it.
-fn file_version(path: &Path) -> String {
+pub(super) fn file_version(path: &Path) -> String {
     static UNTOLD: AtomicU64 = AtomicU64::new(0);
     let untold = || format!(" untold {}", UNTOLD.fetch_add(1, Ordering::Relaxed));
     let Ok(m) = std::fs::metadata(path) else {

@@ -161,6 +161,7 @@ impl Prepared {
         let clock = Instant::now();
         kept_before.start_resident(job, own, program)?;
         let contents = kept_before.contents(job, session, spent)?;
+        kept_before.answers.prepare(job, session)?;
         spent.load_s += clock.elapsed().as_secs_f64() - spent.wait_s;
         Ok(Prepared {
             plan,
@@ -299,6 +300,15 @@ fn read(
 }
 
 impl Measured {
+    /// The same, which stay for whoever asks next.
+    pub(super) fn kept_outputs(
+        &mut self,
+        session: &WorkloadSession,
+    ) -> Result<&[Vec<u8>], JobError> {
+        let all = self.read_outputs(session)?;
+        Ok(self.outputs.insert(all))
+    }
+
     /// Bytes of the outputs, in the workload's order.
     pub(super) fn read_outputs(
         &mut self,

@@ -90,6 +90,7 @@ fn description(job: &Job) -> Option<String> {
         energy_s: 0.0,
         save: None,
         skip_digests: false,
+        answers: None,
         keep_inputs: false,
         baseline: false,
         scatter: false,
