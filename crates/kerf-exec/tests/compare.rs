@@ -8,7 +8,7 @@ use kerf_exec::compare::{self, DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::metrics::{
-    CloseRule, Closeness, CompareOptions, ErrorReport, ImageExtents, Integers, NumberType,
+    CloseRule, Closeness, CompareOptions, ErrorReport, ImageExtents, Integers, NumpyType,
     compare_with_quantiles, scatter, ssim,
 };
 use kerf_num::random::SplitMix64;
@@ -358,13 +358,13 @@ fn how_errors_are_spread() {
 }
 
 /// Numbers of a type from random bits, with what is special among floats, and neighbours of what is expected.
-fn numbers(t: NumberType, count: usize, seed: u64) -> Vec<u8> {
+fn numbers(t: NumpyType, count: usize, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for i in 0..count as u64 {
         let word = SplitMix64::at(seed, i);
         let bits = match (t, i % 7) {
             // Around 1, where differences are about the tolerance.
-            (NumberType::Float(f), 0..=3) => {
+            (NumpyType::Float(f), 0..=3) => {
                 let x = 1.0 + (word % 9) as f64 * 2f64.powi(-20) + (word % 3) as f64 * 2e-6;
                 match f {
                     Format::F64 => x.to_bits(),
@@ -372,16 +372,16 @@ fn numbers(t: NumberType, count: usize, seed: u64) -> Vec<u8> {
                     _ => 0x3c00 + word % 2,
                 }
             }
-            (NumberType::Float(Format::F16), 4) => {
+            (NumpyType::Float(Format::F16), 4) => {
                 [0x7c00, 0xfc00, 0x7e00, 0x8000][word as usize % 4]
             }
-            (NumberType::Float(Format::F32), 4) => u64::from(
+            (NumpyType::Float(Format::F32), 4) => u64::from(
                 [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -0.0][word as usize % 4].to_bits(),
             ),
-            (NumberType::Float(_), 4) => {
+            (NumpyType::Float(_), 4) => {
                 [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][word as usize % 4].to_bits()
             }
-            (NumberType::Integer { .. }, 0..=4) => word % 3,
+            (NumpyType::Integer { .. }, 0..=4) => word % 3,
             _ => word,
         };
         bytes.extend_from_slice(&bits.to_le_bytes()[..t.bytes()]);
@@ -391,11 +391,11 @@ fn numbers(t: NumberType, count: usize, seed: u64) -> Vec<u8> {
 
 /// Every pair of types, against `CloseRule::compare`.
 fn check_closeness<E: Executor>(c: &mut DeviceComparer<E>) {
-    let floats = [Format::F64, Format::F32, Format::F16].map(NumberType::Float);
+    let floats = [Format::F64, Format::F32, Format::F16].map(NumpyType::Float);
     let integers = [1, 2, 4, 8]
         .into_iter()
-        .flat_map(|bytes| [true, false].map(|signed| NumberType::Integer { bytes, signed }));
-    let types: Vec<NumberType> = floats.into_iter().chain(integers).collect();
+        .flat_map(|bytes| [true, false].map(|signed| NumpyType::Integer { bytes, signed }));
+    let types: Vec<NumpyType> = floats.into_iter().chain(integers).collect();
     let count = 2000;
     for (i, expected) in types.iter().enumerate() {
         let x = numbers(*expected, count, i as u64);
@@ -425,7 +425,7 @@ fn check_closeness<E: Executor>(c: &mut DeviceComparer<E>) {
 
 /// Many numbers of which few differ: the first is found wherever it is.
 fn check_first_that_is_not_close<E: Executor>(c: &mut DeviceComparer<E>) {
-    let rule = NumberType::Float(Format::F32);
+    let rule = NumpyType::Float(Format::F32);
     let rule = CloseRule::new(rule, rule, (1e-5, 1e-6)).expect("a rule");
     let count = (1 << 20) + 77;
     let x: Vec<u8> = (0..count).flat_map(|i| (i as f32).to_le_bytes()).collect();

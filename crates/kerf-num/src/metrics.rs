@@ -32,7 +32,7 @@ pub use acceptance::{
     Bound, ComparedCounts, Integers, Judgement, NanPairs, Rejection, is_within, judge,
     judge_measured,
 };
-pub use closeness::{CloseRule, Closeness, NumberType};
+pub use closeness::{CloseRule, Closeness, NumpyType};
 pub use metric::{Metric, ParseMetricError};
 pub use parts::{ErrorParts, LargestError};
 pub use quantile::{Quantile, nearest_rank};

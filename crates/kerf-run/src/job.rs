@@ -30,7 +30,7 @@ mod timed;
 mod turn;
 mod workshop;
 
-pub use answers::Answers;
+pub use answers::ExpectedOutputs;
 pub use candidate::{
     CandidateBench, CandidateFinding, CandidateJob, CandidateReport, Defect, LeftOut, OutputErrors,
 };
@@ -160,7 +160,7 @@ pub struct Job {
     pub skip_digests: bool,
     /// What outputs are expected to be, beside what the workload says of them.
     #[serde(default)]
-    pub answers: Option<Answers>,
+    pub answers: Option<ExpectedOutputs>,
     /// Inputs, and expected outputs, stay for the next job of the same process, on the GPU or, as far as there is room, in
     /// memory.
     #[serde(default)]

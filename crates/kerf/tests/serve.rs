@@ -298,7 +298,10 @@ fn outputs_are_compared_with_answers() {
     // What is there is not what is asked for.
     put_array(&folder, 7.0);
     std::fs::rename(folder.join("x.npy"), folder.join("y.npy")).expect("another answer");
-    assert_eq!(s.ask(&[&words[..], &["--answer", &right]].concat())["code"], 1);
+    assert_eq!(
+        s.ask(&[&words[..], &["--answer", &right]].concat())["code"],
+        1
+    );
     let says = |more: &[&str], text: &str| {
         let (code, _, errors) = alone(&[&words[..], more].concat());
         assert_eq!(code, 2);

@@ -28,7 +28,10 @@ OF_THE_MACHINE = ("the program kerf was not found", "clang 22 was not found", "n
 #: Seconds between two calls of an observer's ``during``.
 DURING_S = 0.005
 #: Configurations that are compiled while one is measured on a GPU; the measurement and the search need cores too.
-AHEAD = min(4, (os.cpu_count() or 1) // 2)
+AHEAD = min(6, (os.cpu_count() or 1) // 2)
+
+#: Compiled configurations that are kept although they were not evaluated when they were expected.
+REMEMBERED = 64
 
 #: Elements that are compared at a time.
 PIECE = 1 << 17
@@ -121,6 +124,16 @@ def all_close(expected: np.ndarray, have: np.ndarray, atol: float) -> bool:
     return all(np.allclose(expected[p], have[p], atol=atol) for p in pieces)
 
 
+def _difference(c: Mapping[str, Any]) -> str:
+    """How an output differs from the answer, which ``kerf run`` has compared."""
+    said = f"{c['beyond']} of {c['values']} values are beyond the tolerance, the first at {c['first_beyond']}"
+    if c["not_finite"]:
+        said += f"; {c['not_finite']} of them NaN or infinite on a side"
+    if c["beyond"] > c["not_finite"] and c["largest_difference"] is not None:
+        said += f"; the largest difference is {c['largest_difference']:g}"
+    return said
+
+
 class Verification:
     """Whether an output is the answer: by ``numpy.allclose``, a function of the caller's, or observers alone."""
 
@@ -170,9 +183,7 @@ class Verification:
         for i, (expected, a) in enumerate(zip(self.answer, args)):
             c = None if expected is None else found[workload.name_of(a)]
             if c is not None and not c["accepted"]:
-                some = f"{c['beyond']} of {c['values']} values are beyond the tolerance, the first at {c['first_beyond']}"
-                largest = "" if c["largest_difference"] is None else f"; the largest difference is {c['largest_difference']:g}"
-                return f"argument {i} is not the answer: {some}{largest}"
+                return f"argument {i} is not the answer: {_difference(c)}"
         return None
 
     def differs(self, got: Sequence[Any]) -> str | None:
@@ -215,6 +226,8 @@ class Evaluator:
         #: What compiles, runs and predicts all configurations.
         self.service = Service()
         self._expected: dict[tuple[Any, ...], concurrent.futures.Future[tuple[list[Any], Workload]]] = {}
+        #: Of these, what was expected last, the likeliest first.
+        self._likely: list[tuple[Any, ...]] = []
         self._compilers: concurrent.futures.ThreadPoolExecutor | None = None
         for o in self.observers:
             o.register_device(device)
@@ -225,15 +238,28 @@ class Evaluator:
         return args, self.call.workload(params, args, self.arguments.files, call=self.service.call_json)
 
     def expect(self, configs: Iterable[dict[str, Any]]) -> None:
-        """Begins to compile configurations that are likely to be evaluated next, while a GPU measures."""
+        """Begins to compile configurations that are likely to be evaluated next, the likeliest first, while a GPU measures.
+
+        What was expected before, and has not begun, does not hold these up.
+        """
         if self.device.gpu is None or AHEAD == 0 or not self.call.is_plain:
             return
         if self._compilers is None:
             self._compilers = concurrent.futures.ThreadPoolExecutor(AHEAD)
-        for params in configs:
-            key = tuple(params.values())
-            if key not in self._expected and self._can_be_launched(params):
+        wanted = {tuple(params.values()): params for params in configs}
+        for key in [k for k in self._expected if k not in wanted]:
+            if self._expected[key].cancel():
+                del self._expected[key]
+        for key, params in wanted.items():
+            # The likeliest to be evaluated are the last to be forgotten, and the first to go on to the driver.
+            known = self._expected.pop(key, None)
+            if known is not None:
+                self._expected[key] = known
+            elif self._can_be_launched(params):
                 self._expected[key] = self._compilers.submit(self._made, params)
+        self._likely = list(wanted)
+        while len(self._expected) > REMEMBERED:
+            del self._expected[next(iter(self._expected))]
 
     def _can_be_launched(self, params: Mapping[str, Any]) -> bool:
         try:
@@ -267,7 +293,9 @@ class Evaluator:
         result = dict(params)
         clock = _Clock()
         expected = self._expected.pop(tuple(params.values()), None)
-        args, w = expected.result() if expected is not None else self._made(params)
+        # What waits behind others is made at once.
+        ready = expected is not None and not expected.cancel()
+        args, w = expected.result() if expected is not None and ready else self._made(params)
         result["compile_time"] = clock.passed_ms()
         result["verification_time"] = 0.0
         run, answers = None, None
@@ -331,7 +359,8 @@ class Evaluator:
             if energy_s:
                 options["energy"] = float(max(energy_s))
         # What was compiled by now goes on to the driver.
-        ready = [f for f in self._expected.values() if f.done() and f.exception() is None]
+        likely = [self._expected[k] for k in self._likely if k in self._expected]
+        ready = [f for f in likely if f.done() and f.exception() is None]
         if ready:
             w.expect([f.result()[1] for f in ready[:AHEAD]])
         for o in self.observers:

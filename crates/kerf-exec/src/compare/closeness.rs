@@ -4,17 +4,17 @@ use super::{DeviceComparer, counting, number};
 use crate::call::{Record, start_of};
 use crate::{BufferId, ExecError, Executor};
 use kerf_num::Format;
-use kerf_num::metrics::{CloseRule, Closeness, NumberType};
+use kerf_num::metrics::{CloseRule, Closeness, NumpyType};
 
 /// Counters of the kernel.
 const WORDS: usize = 4;
 
 /// A type, as the device code numbers it.
-fn type_number(t: NumberType) -> u32 {
+fn type_number(t: NumpyType) -> u32 {
     let signed_integers = 64;
     match t {
-        NumberType::Float(f) => number(f),
-        NumberType::Integer { bytes, signed } => {
+        NumpyType::Float(f) => number(f),
+        NumpyType::Integer { bytes, signed } => {
             (Format::ALL.len() + bytes) as u32 + if signed { signed_integers } else { 0 }
         }
     }

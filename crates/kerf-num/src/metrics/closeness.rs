@@ -10,7 +10,7 @@ use crate::format::Format;
 
 /// The type of numbers as numpy has it. There are no bfloat16 among them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum NumberType {
+pub enum NumpyType {
     /// Floating-point numbers.
     Float(Format),
     /// Integers of 1, 2, 4 or 8 bytes.
@@ -22,12 +22,12 @@ pub enum NumberType {
     },
 }
 
-impl NumberType {
+impl NumpyType {
     /// Bytes of a number.
     pub const fn bytes(self) -> usize {
         match self {
-            NumberType::Float(f) => f.bytes(),
-            NumberType::Integer { bytes, .. } => bytes,
+            NumpyType::Float(f) => f.bytes(),
+            NumpyType::Integer { bytes, .. } => bytes,
         }
     }
 
@@ -35,8 +35,8 @@ impl NumberType {
     #[inline]
     pub fn decode(self, bits: u64) -> f64 {
         match self {
-            NumberType::Float(f) => f.decode(bits),
-            NumberType::Integer { bytes, signed } => {
+            NumpyType::Float(f) => f.decode(bits),
+            NumpyType::Integer { bytes, signed } => {
                 let unused = 64 - 8 * bytes as u32;
                 match signed {
                     true => ((bits << unused) as i64 >> unused) as f64,
@@ -49,10 +49,10 @@ impl NumberType {
     /// The format that numbers of this type and of a format are computed in together.
     fn with(self, other: Format) -> Format {
         let own = match self {
-            NumberType::Float(f) => f,
-            NumberType::Integer { bytes: 1, .. } => Format::F16,
-            NumberType::Integer { bytes: 2, .. } => Format::F32,
-            NumberType::Integer { .. } => Format::F64,
+            NumpyType::Float(f) => f,
+            NumpyType::Integer { bytes: 1, .. } => Format::F16,
+            NumpyType::Integer { bytes: 2, .. } => Format::F32,
+            NumpyType::Integer { .. } => Format::F64,
         };
         match own.bytes() > other.bytes() {
             true => own,
@@ -65,9 +65,9 @@ impl NumberType {
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct CloseRule {
     /// The type of the expected numbers.
-    pub expected: NumberType,
+    pub expected: NumpyType,
     /// The type of the output's.
-    pub got: NumberType,
+    pub got: NumpyType,
     /// What differences are rounded to.
     pub difference: Format,
     /// What bounds are rounded to.
@@ -80,18 +80,14 @@ pub struct CloseRule {
 
 impl CloseRule {
     /// The rule for types and tolerances; none for bfloat16, which numpy does not have.
-    pub fn new(
-        expected: NumberType,
-        got: NumberType,
-        (rtol, atol): (f64, f64),
-    ) -> Option<CloseRule> {
-        let foreign = NumberType::Float(Format::Bf16);
+    pub fn new(expected: NumpyType, got: NumpyType, (rtol, atol): (f64, f64)) -> Option<CloseRule> {
+        let foreign = NumpyType::Float(Format::Bf16);
         if expected == foreign || got == foreign {
             return None;
         }
         let bound = match got {
-            NumberType::Float(f) => f,
-            NumberType::Integer { .. } => Format::F64,
+            NumpyType::Float(f) => f,
+            NumpyType::Integer { .. } => Format::F64,
         };
         Some(CloseRule {
             expected,
@@ -205,19 +201,19 @@ mod finite_or_null {
 mod tests {
     use super::*;
 
-    const F32: NumberType = NumberType::Float(Format::F32);
-    const F16: NumberType = NumberType::Float(Format::F16);
-    const F64: NumberType = NumberType::Float(Format::F64);
-    const I32: NumberType = NumberType::Integer {
+    const F32: NumpyType = NumpyType::Float(Format::F32);
+    const F16: NumpyType = NumpyType::Float(Format::F16);
+    const F64: NumpyType = NumpyType::Float(Format::F64);
+    const I32: NumpyType = NumpyType::Integer {
         bytes: 4,
         signed: true,
     };
-    const U8: NumberType = NumberType::Integer {
+    const U8: NumpyType = NumpyType::Integer {
         bytes: 1,
         signed: false,
     };
 
-    fn rule(expected: NumberType, got: NumberType) -> CloseRule {
+    fn rule(expected: NumpyType, got: NumpyType) -> CloseRule {
         CloseRule::new(expected, got, (1e-5, 1e-6)).expect("a rule")
     }
 
@@ -237,7 +233,7 @@ mod tests {
             let r = rule(expected, got);
             assert_eq!((r.difference, r.bound), (difference, bound), "{r:?}");
         }
-        let foreign = NumberType::Float(Format::Bf16);
+        let foreign = NumpyType::Float(Format::Bf16);
         assert_eq!(CloseRule::new(foreign, F32, (1e-5, 0.0)), None);
     }
 
@@ -287,7 +283,7 @@ mod tests {
     fn integers_keep_their_signs() {
         assert_eq!(I32.decode(0xffff_fffe), -2.0);
         assert_eq!(U8.decode(0xfe), 254.0);
-        let wide = NumberType::Integer {
+        let wide = NumpyType::Integer {
             bytes: 8,
             signed: false,
         };

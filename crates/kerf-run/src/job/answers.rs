@@ -4,7 +4,6 @@
 //! outputs are compared where they are: a verdict is all that comes back. Elsewhere, and where the device has no room, the host
 //! compares by the same rule.
 use super::inputs_key::file_version;
-use super::measured::Measured;
 use super::report::OutputAnswer;
 use super::turn::alone;
 use super::{Device, Job, JobError};
@@ -14,7 +13,7 @@ use kerf_exec::compare::{DeviceComparer, DeviceIntegers};
 use kerf_exec::cpu::available_memory;
 use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
 use kerf_exec::{ExecError, Executor};
-use kerf_num::metrics::{CloseRule, Closeness, NumberType};
+use kerf_num::metrics::{CloseRule, Closeness, NumpyType};
 use kerf_workload::elem::ElemType;
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::npy;
@@ -32,7 +31,7 @@ const KEPT_PART: usize = 8;
 
 /// What outputs are expected to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answers {
+pub struct ExpectedOutputs {
     /// A `.npy` file for each output that is compared, by the output's name.
     pub files: Vec<(String, PathBuf)>,
     /// Relative tolerance: a part of the output's own size.
@@ -59,10 +58,10 @@ impl Answer {
     }
 }
 
-fn number_type(s: Scalar) -> NumberType {
+fn number_type(s: Scalar) -> NumpyType {
     match format_of(s) {
-        Some(f) => NumberType::Float(f),
-        None => NumberType::Integer {
+        Some(f) => NumpyType::Float(f),
+        None => NumpyType::Integer {
             bytes: s.bytes(),
             signed: s.int_range().is_some_and(|(least, _)| least < 0),
         },
@@ -70,7 +69,7 @@ fn number_type(s: Scalar) -> NumberType {
 }
 
 /// The type of all numbers of an output, which lie one beside the other.
-fn numbers_of(b: &BufferSpec) -> Option<NumberType> {
+fn numbers_of(b: &BufferSpec) -> Option<NumpyType> {
     match &b.elem {
         ElemType::Scalar(s) | ElemType::Vector(s, _) => Some(number_type(*s)),
         ElemType::Struct(_) => None,
@@ -215,6 +214,14 @@ impl DeviceAnswers {
     }
 }
 
+/// A run whose outputs are where it left them.
+pub(super) trait FinishedRun {
+    /// Where on the device a buffer's output is, if it is held there as the workload has it.
+    fn address(&self, buffer: usize) -> Option<u64>;
+    /// Bytes of all outputs, in the workload's order.
+    fn outputs(&mut self) -> Result<&[Vec<u8>], JobError>;
+}
+
 /// Expected contents that stay from one job to the next.
 #[derive(Default)]
 pub(super) struct AnswerShelf {
@@ -298,19 +305,17 @@ impl AnswerShelf {
         job: &Job,
         session: &WorkloadSession,
         a: &Answer,
-        measured: &mut Measured,
+        run: &mut dyn FinishedRun,
     ) -> Result<Closeness, JobError> {
-        let at = measured.loaded.binding[a.buffer];
-        let address = measured.exec.device_address(measured.loaded.ids[at]);
-        let here = compares_on_device(job) && session.held(at).is_none();
-        if let (true, Some(address), Some(device)) = (here, address, &mut self.device)
+        let address = run.address(a.buffer).filter(|_| compares_on_device(job));
+        if let (Some(address), Some(device)) = (address, &mut self.device)
             && let Some(found) = device.compare(a, address)?
         {
             return Ok(found);
         }
         let expected = self.on_host(job, a)?;
         let position = session.outputs().iter().position(|b| *b == a.buffer);
-        let all = measured.kept_outputs(session)?;
+        let all = run.outputs()?;
         let got = position.and_then(|p| all.get(p));
         let gone = || JobError::Worker(format!("the output `{}` was not read", a.name));
         Ok(a.rule.compare(&expected, got.ok_or_else(gone)?))
@@ -321,7 +326,7 @@ impl AnswerShelf {
         &mut self,
         job: &Job,
         session: &WorkloadSession,
-        measured: &mut Measured,
+        run: &mut dyn FinishedRun,
     ) -> Result<Vec<(String, OutputAnswer)>, JobError> {
         let all = std::mem::take(&mut self.asked);
         if all.is_empty() {
@@ -332,7 +337,7 @@ impl AnswerShelf {
         let _turn = alone(job)?;
         let mut found = Vec::new();
         for a in all {
-            let closeness = self.compared(job, session, &a, measured)?;
+            let closeness = self.compared(job, session, &a, run)?;
             let answer = OutputAnswer {
                 accepted: closeness.is_close(),
                 closeness,

@@ -4,7 +4,7 @@ use super::count::{NotCounted, ProgramCounts, counted, counting_code};
 use super::finished::{Libdevice, launched_only, prints};
 use super::kept::kept;
 use super::losses::{StorageLosses, losses};
-use super::measured::{Measured, Prepared, measure};
+use super::measured::{Measured, MeasuredOutputs, Prepared, measure};
 use super::planned::PlannedCode;
 use super::reference::compared_outputs;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
@@ -391,7 +391,8 @@ impl Comparison<'_> {
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
         let clock = Instant::now();
         let shelf = &mut kept_before.answers;
-        let close = shelf.compare(self.job, self.session, measured)?;
+        let mut run = MeasuredOutputs(measured, self.session);
+        let close = shelf.compare(self.job, self.session, &mut run)?;
         let close_s = clock.elapsed().as_secs_f64();
         let (mut outputs, info) = self.with_reference(measured, kept_before, spent)?;
         spent.compare_s += close_s;

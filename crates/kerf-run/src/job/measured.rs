@@ -1,4 +1,5 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
+use super::answers::FinishedRun;
 use super::baseline::{Baseline, JobContents};
 use super::finished::prints;
 use super::report::{Energy, JobSeconds, Times};
@@ -299,16 +300,25 @@ fn read(
     Ok(all)
 }
 
-impl Measured {
-    /// The same, which stay for whoever asks next.
-    pub(super) fn kept_outputs(
-        &mut self,
-        session: &WorkloadSession,
-    ) -> Result<&[Vec<u8>], JobError> {
-        let all = self.read_outputs(session)?;
-        Ok(self.outputs.insert(all))
+/// The outputs of a measured run on a session.
+pub(super) struct MeasuredOutputs<'a>(pub &'a mut Measured, pub &'a WorkloadSession<'a>);
+
+impl FinishedRun for MeasuredOutputs<'_> {
+    fn address(&self, buffer: usize) -> Option<u64> {
+        let MeasuredOutputs(measured, session) = self;
+        let at = measured.loaded.binding[buffer];
+        let address = measured.exec.device_address(measured.loaded.ids[at]);
+        address.filter(|_| session.held(at).is_none())
     }
 
+    /// They stay for whoever asks next.
+    fn outputs(&mut self) -> Result<&[Vec<u8>], JobError> {
+        let all = self.0.read_outputs(self.1)?;
+        Ok(self.0.outputs.insert(all))
+    }
+}
+
+impl Measured {
     /// Bytes of the outputs, in the workload's order.
     pub(super) fn read_outputs(
         &mut self,

@@ -9,7 +9,7 @@ use crate::parse::{
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_pass::Plan;
-use kerf_run::job::{Answers, Device, Job, ReferenceRoute};
+use kerf_run::job::{Device, ExpectedOutputs, Job, ReferenceRoute};
 use std::path::PathBuf;
 
 /// Arguments of the command.
@@ -204,7 +204,7 @@ fn checks_of(a: &Args) -> Result<Option<SanitizeOptions>, Failure> {
 fn answers_of(
     files: Vec<(String, PathBuf)>,
     (rtol, atol): (f64, f64),
-) -> Result<Option<Answers>, Failure> {
+) -> Result<Option<ExpectedOutputs>, Failure> {
     for (i, (name, path)) in files.iter().enumerate() {
         in_utf8(path)?;
         if files[..i].iter().any(|(other, _)| other == name) {
@@ -212,7 +212,7 @@ fn answers_of(
                 .help("an output has one answer"));
         }
     }
-    Ok((!files.is_empty()).then_some(Answers { files, rtol, atol }))
+    Ok((!files.is_empty()).then_some(ExpectedOutputs { files, rtol, atol }))
 }
 
 /// Runs the command, with those that are likely to come next in the same worker.
