@@ -98,13 +98,15 @@ class Documents(unittest.TestCase):
             f.write(MIXED)
         toml = os.path.join(self.folder.name, "mixed.toml")
         space = os.path.join(self.out, "space.json")
+        output = self.workload.outputs[0]
         recorded = os.path.join(ROOT, "crates", "kerf-search", "tests", "data", "pnpoly_rtx3090_part.json.gz")
         cases = os.path.join(self.folder.name, "log.wc")
         for words in [
             ["inspect", source],
             ["init", source, "--out", toml],
             ["run", self.workload.path, "--reference", "--count"],
-            ["run", self.workload.path],
+            ["run", self.workload.path, "--save", self.folder.name],
+            ["run", self.workload.path, "--answer", f"{output}={os.path.join(self.folder.name, output)}.npy"],
             ["predict", self.workload.path],
             ["report", self.out],
             ["report", self.out, "--evaluations"],

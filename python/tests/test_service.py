@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 import kerf
-from kerf import _evaluation, _folder, _search, _service, workload
+from kerf import _evaluation, _folder, _search, _service, kernel_tuner, workload
 from kerf._program import call_json
 from kerf._service import Service
 from kerf.observers import BenchmarkObserver
@@ -178,8 +178,8 @@ class AsOnAGpu(unittest.TestCase):
         runs = [(words, ahead) for words, ahead in jobs if words[0] == "run"]
         self.assertEqual(len(runs), 4)
         self.assertEqual(len([words for words, _ in jobs if words[0] == "inspect"]), 4)
-        # Each is announced as it is run, but for where its output goes.
-        done = [without_save(words) for words, _ in runs]
+        # Each is announced as it is run.
+        done = [words for words, _ in runs]
         self.assertEqual([list(ahead) for _, ahead in runs], [done[1:3], done[2:4], done[3:4], []])
 
     def test_of_what_functions_make_nothing_is_made_before_its_turn(self):
@@ -192,11 +192,6 @@ class AsOnAGpu(unittest.TestCase):
         results, _, jobs = self.tune(source=source, strategy_options={"max_fevals": 2})
         self.assertEqual((results, asked), ([32], [32, 64]))
         self.assertFalse(any(ahead for _, ahead in jobs))
-
-
-def without_save(words):
-    at = words.index("--save")
-    return words[:at] + words[at + 2 :]
 
 
 class Jobs(unittest.TestCase):
@@ -297,7 +292,7 @@ class Batches(unittest.TestCase):
         def order(at_once):
             asked = []
 
-            def measure(wanted):
+            def measure(wanted, likely):
                 asked.extend(w["a"] for w in wanted)
                 return [1.0 + w["a"] for w in wanted]
 
@@ -305,6 +300,29 @@ class Batches(unittest.TestCase):
             return asked
 
         self.assertEqual(order(1), order(16))
+
+    def likely_that_came(self, strategy, lag):
+        """How many configurations came that were likely when the last one was asked for, and how many came."""
+        from kerf._strategy import drive
+
+        said, came = [], []
+
+        def measure(wanted, likely):
+            came.append(bool(said) and all(w in said[-1] for w in wanted))
+            said.append(list(likely))
+            self.assertFalse([w for w in wanted if w in likely])
+            return [1.0 + abs(w["a"] - 11) + abs(w["b"] - 5) for w in wanted]
+
+        values = {"a": list(range(20)), "b": list(range(10))}
+        drive(strategy, values, [[i, k] for i in range(20) for k in range(10)], 25, 3, 1, measure, lag)
+        return sum(came), len(came)
+
+    def test_strategies_say_what_is_likely_to_come_next(self):
+        for strategy, lag in (("random", 1), ("guided", kernel_tuner.LAG), ("naive-ga", 1)):
+            came, all_of_them = self.likely_that_came(strategy, lag)
+            self.assertEqual(all_of_them, 25, strategy)
+            # All but the first are known of random_sample.
+            self.assertGreater(came, {"random": 23, "guided": 20, "naive-ga": 10}[strategy], strategy)
 
 
 if __name__ == "__main__":

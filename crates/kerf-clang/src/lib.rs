@@ -12,4 +12,4 @@ mod digest;
 pub mod headers;
 pub mod on_cpu;
 
-pub use digest::sha256;
+pub use digest::{FileVersion, sha256, sha256_of_file};

@@ -3,6 +3,8 @@
 //! Each is a file under `profiles/`. A profile is found by its name, by the name of a card, or by a
 //! compute capability (`9.0`, `90`, `sm_90`).
 use crate::profile::{DeviceProfile, ProfileError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// A profile that is part of the program.
 #[derive(Debug)]
@@ -60,9 +62,16 @@ pub struct FoundProfile {
 }
 
 impl Bundled {
-    /// Parses and checks it.
+    /// Parses and checks it. A process does that once: measured profiles have megabytes.
     pub fn load(&self) -> Result<DeviceProfile, ProfileError> {
-        DeviceProfile::parse(self.text)
+        static LOADED: Mutex<BTreeMap<&str, DeviceProfile>> = Mutex::new(BTreeMap::new());
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = loaded.get(self.name) {
+            return Ok(profile.clone());
+        }
+        let profile = DeviceProfile::parse(self.text)?;
+        loaded.insert(self.name, profile.clone());
+        Ok(profile)
     }
 }
 

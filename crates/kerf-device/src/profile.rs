@@ -462,16 +462,25 @@ pub enum ProfileError {
     },
 }
 
+/// What says whether a file can be read.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: serde_json::Value,
+    #[serde(default)]
+    version: serde_json::Value,
+}
+
 impl DeviceProfile {
     /// Parses and checks a profile.
     pub fn parse(text: &str) -> Result<DeviceProfile, ProfileError> {
         // Schema and version come first: a later version may have any other shape.
-        let raw: serde_json::Value = serde_json::from_str(text)?;
-        let schema = raw.get("schema").and_then(|s| s.as_str()).unwrap_or("");
+        let head: Head = serde_json::from_str(text)?;
+        let schema = head.schema.as_str().unwrap_or("");
         if schema != SCHEMA {
             return Err(ProfileError::Schema(schema.into()));
         }
-        let found = raw.get("version").and_then(|v| v.as_u64()).unwrap_or(0);
+        let found = head.version.as_u64().unwrap_or(0);
         if found != u64::from(VERSION) {
             return Err(ProfileError::Version { found });
         }

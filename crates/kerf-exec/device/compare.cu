@@ -3,6 +3,7 @@
 // Values are taken in chunks of a fixed number, one for each block, and the partial results of chunks are combined in
 // groups of a fixed number until one is left: results do not depend on the device. Counting is the only thing that is
 // done by atomic operations.
+#include "closeness.h"
 #include "digest.h"
 #include "partial.h"
 #include "scaled.h"
@@ -196,6 +197,33 @@ KERNEL void count_integer_mismatches(IntegerPairs n, u64 *mismatches)
     reduce<Count, COUNTERS>(parts, own, &sum);
     if (thread() == 0 && sum.value != 0)
         __atomic_fetch_add(mismatches, sum.value, __ATOMIC_RELAXED);
+}
+
+// Counts what is not close, and what of it is not finite; takes the bits of the largest difference, and how far before the
+// end the first number is that is not close. `out` has them in this order.
+KERNEL void compare_closeness(Closeness c, u64 *out)
+{
+    enum { SUMS = 2, WORDS = 4 };
+    static SHARED u64 all[WORDS];
+    const u32 t = thread();
+    if (t < WORDS)
+        all[t] = 0;
+    __syncthreads();
+    u64 own[WORDS] = {};
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + t; i < c.count; i += stride)
+        c.take(i, own);
+    for (u32 k = 0; k < SUMS; ++k)
+        if (own[k] != 0)
+            __atomic_fetch_add(&all[k], own[k], __ATOMIC_RELAXED);
+    for (u32 k = SUMS; k < WORDS; ++k)
+        if (own[k] != 0)
+            __atomic_fetch_max(&all[k], own[k], __ATOMIC_RELAXED);
+    __syncthreads();
+    if (t < SUMS && all[t] != 0)
+        __atomic_fetch_add(&out[t], all[t], __ATOMIC_RELAXED);
+    else if (t >= SUMS && t < WORDS && all[t] != 0)
+        __atomic_fetch_max(&out[t], all[t], __ATOMIC_RELAXED);
 }
 
 KERNEL void digest_values(Values v, u64 *sums)

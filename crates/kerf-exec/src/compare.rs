@@ -6,8 +6,10 @@
 //! * Counts, largest errors, their places and quantiles are bit for bit the same.
 //! * Sums are of double-doubles in an order that depends on the number of values alone, so all devices give the same
 //!   bits. They differ from the processor's by rounding in double-double.
+//! * Closeness to expected numbers is that of `kerf_num::metrics::CloseRule`, bit for bit.
 //! * What comes back from the device, and what the processor does, does not grow with the number of values.
 
+mod closeness;
 mod records;
 mod select;
 mod similarity;
@@ -37,7 +39,7 @@ const LARGEST_AT: usize = PARTIAL_BYTES;
 const LARGEST_BYTES: usize = 3 * 3 * 8;
 
 /// Symbols of the kernels.
-pub const KERNELS: [&str; 13] = [
+pub const KERNELS: [&str; 14] = [
     "compare_chunks",
     "combine_partials",
     "combine_sums",
@@ -51,6 +53,7 @@ pub const KERNELS: [&str; 13] = [
     "convert_values",
     "sum_channel",
     "sum_similarity",
+    "compare_closeness",
 ];
 
 /// The finished program of the comparison, for an architecture such as `sm_90`.

@@ -8,7 +8,8 @@ use kerf_exec::compare::{self, DeviceComparer, DeviceIntegers, DeviceValues};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{BufferId, ExecError, Executor};
 use kerf_num::metrics::{
-    CompareOptions, ErrorReport, ImageExtents, Integers, compare_with_quantiles, scatter, ssim,
+    CloseRule, Closeness, CompareOptions, ErrorReport, ImageExtents, Integers, NumpyType,
+    compare_with_quantiles, scatter, ssim,
 };
 use kerf_num::random::SplitMix64;
 use kerf_num::{Dd, Format};
@@ -356,6 +357,98 @@ fn how_errors_are_spread() {
     check_scatter(&mut on_cpu());
 }
 
+/// Numbers of a type from random bits, with what is special among floats, and neighbours of what is expected.
+fn numbers(t: NumpyType, count: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for i in 0..count as u64 {
+        let word = SplitMix64::at(seed, i);
+        let bits = match (t, i % 7) {
+            // Around 1, where differences are about the tolerance.
+            (NumpyType::Float(f), 0..=3) => {
+                let x = 1.0 + (word % 9) as f64 * 2f64.powi(-20) + (word % 3) as f64 * 2e-6;
+                match f {
+                    Format::F64 => x.to_bits(),
+                    Format::F32 => u64::from((x as f32).to_bits()),
+                    _ => 0x3c00 + word % 2,
+                }
+            }
+            (NumpyType::Float(Format::F16), 4) => {
+                [0x7c00, 0xfc00, 0x7e00, 0x8000][word as usize % 4]
+            }
+            (NumpyType::Float(Format::F32), 4) => u64::from(
+                [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -0.0][word as usize % 4].to_bits(),
+            ),
+            (NumpyType::Float(_), 4) => {
+                [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][word as usize % 4].to_bits()
+            }
+            (NumpyType::Integer { .. }, 0..=4) => word % 3,
+            _ => word,
+        };
+        bytes.extend_from_slice(&bits.to_le_bytes()[..t.bytes()]);
+    }
+    bytes
+}
+
+/// Every pair of types, against `CloseRule::compare`.
+fn check_closeness<E: Executor>(c: &mut DeviceComparer<E>) {
+    let floats = [Format::F64, Format::F32, Format::F16].map(NumpyType::Float);
+    let integers = [1, 2, 4, 8]
+        .into_iter()
+        .flat_map(|bytes| [true, false].map(|signed| NumpyType::Integer { bytes, signed }));
+    let types: Vec<NumpyType> = floats.into_iter().chain(integers).collect();
+    let count = 2000;
+    for (i, expected) in types.iter().enumerate() {
+        let x = numbers(*expected, count, i as u64);
+        let on_device = upload(c, &x);
+        for (k, got) in types.iter().enumerate() {
+            let y = numbers(*got, count, 50 + k as u64);
+            let candidate = upload(c, &y);
+            for tolerance in [(1e-5, 1e-6), (0.0, 0.0), (1e-3, 0.5)] {
+                let rule = CloseRule::new(*expected, *got, tolerance).expect("a rule");
+                let want = rule.compare(&x, &y);
+                let found = c.closeness(&rule, on_device, candidate, count);
+                assert_eq!(found.expect("compared"), want, "{rule:?}");
+                assert!(want.beyond > 0 && want.beyond < count, "{rule:?} {want:?}");
+            }
+            let rule = CloseRule::new(*expected, *got, (1e-5, 1e-6)).expect("a rule");
+            if expected == got {
+                let found = c
+                    .closeness(&rule, on_device, on_device, count)
+                    .expect("compared");
+                assert_eq!(found, rule.compare(&x, &x));
+            }
+            let none = c.closeness(&rule, on_device, candidate, 0);
+            assert_eq!(none.expect("compared"), Closeness::default());
+        }
+    }
+}
+
+/// Many numbers of which few differ: the first is found wherever it is.
+fn check_first_that_is_not_close<E: Executor>(c: &mut DeviceComparer<E>) {
+    let rule = NumpyType::Float(Format::F32);
+    let rule = CloseRule::new(rule, rule, (1e-5, 1e-6)).expect("a rule");
+    let count = (1 << 20) + 77;
+    let x: Vec<u8> = (0..count).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let expected = upload(c, &x);
+    for first in [0, 255, 256, 524_288, count - 1] {
+        let mut y = x.clone();
+        for at in [first, (first + 300_000).min(count - 1)] {
+            y[4 * at..4 * at + 4].copy_from_slice(&(-7f32).to_le_bytes());
+        }
+        let got = upload(c, &y);
+        let found = c.closeness(&rule, expected, got, count).expect("compared");
+        assert_eq!(found, rule.compare(&x, &y));
+        assert_eq!(found.first_beyond, Some(first));
+    }
+}
+
+#[test]
+fn closeness_is_that_of_the_host() {
+    let mut c = on_cpu();
+    check_closeness(&mut c);
+    check_first_that_is_not_close(&mut c);
+}
+
 #[test]
 fn scalars_beyond_their_element_are_refused() {
     let mut c = on_cpu();
@@ -417,6 +510,8 @@ fn on_a_gpu() {
     check_integers(&mut c);
     check_images(&mut c);
     check_scatter(&mut c);
+    check_closeness(&mut c);
+    check_first_that_is_not_close(&mut c);
 
     // Buffers of another executor, and the same bits as on the CPU.
     let s = Sample::dense(Format::F16, Kind::Anything, 100_003, 31);

@@ -5,7 +5,7 @@
 //! temporary name and renamed, so a killed run leaves none half written.
 use crate::prepare;
 use kerf_clang::compile::{self, CompileError, Toolchain};
-use kerf_clang::sha256;
+use kerf_clang::{sha256, sha256_of_file};
 use kerf_llvm::Module;
 use kerf_ptx::Unlifted;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ fn hex(d: impl AsRef<[u8]>) -> String {
 }
 
 fn digest_file(p: &Path) -> Option<String> {
-    std::fs::read(p).ok().map(|b| sha256(&b))
+    sha256_of_file(p).ok()
 }
 
 fn key(tools: &Toolchain, source: &Path, flags: &[String]) -> String {

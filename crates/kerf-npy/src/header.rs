@@ -6,6 +6,7 @@ use super::NpyProblem;
 use super::literal::{self, Literal};
 use super::types::FileType;
 use crate::elem::ElemType;
+use crate::scalar::Scalar;
 
 /// Longest header read. Real ones have a few hundred bytes, a long list of struct fields a few
 /// thousand.
@@ -127,6 +128,11 @@ impl NpyHeader {
     /// The file's type, in the words workload files use where they have some.
     pub fn type_name(&self) -> String {
         self.file_type.to_string()
+    }
+
+    /// The type of its elements where they are scalars; none for structures.
+    pub fn scalar(&self) -> Option<Scalar> {
+        self.file_type.scalar()
     }
 
     pub(crate) fn data_start(&self) -> u64 {

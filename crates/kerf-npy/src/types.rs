@@ -121,6 +121,14 @@ impl FileType {
         }
     }
 
+    /// The only scalar of an item that is no structure.
+    pub(crate) fn scalar(&self) -> Option<Scalar> {
+        match self.scalars.as_slice() {
+            [only] if !self.structured => Some(only.scalar),
+            _ => None,
+        }
+    }
+
     /// How many items of the file make one element of `elem`; `None` if the types differ.
     pub(crate) fn items_per(&self, elem: &ElemType) -> Option<u64> {
         match (elem, self.scalars.as_slice()) {

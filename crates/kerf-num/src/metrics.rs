@@ -1,7 +1,7 @@
 //! Comparing an output with its reference.
 //!
 //! [`compare`] makes one pass over the elements and returns an [`ErrorReport`];
-//! [`judge`] decides on it.
+//! [`judge`] decides on it. [`CloseRule`] decides as `numpy.allclose` does.
 //! What holds:
 //!
 //! * NaN where the reference is NaN, and an infinity equal to the reference, are
@@ -15,6 +15,7 @@
 //!   norms neither lose small terms nor overflow.
 
 mod acceptance;
+mod closeness;
 mod metric;
 mod parts;
 mod quantile;
@@ -31,6 +32,7 @@ pub use acceptance::{
     Bound, ComparedCounts, Integers, Judgement, NanPairs, Rejection, is_within, judge,
     judge_measured,
 };
+pub use closeness::{CloseRule, Closeness, NumpyType};
 pub use metric::{Metric, ParseMetricError};
 pub use parts::{ErrorParts, LargestError};
 pub use quantile::{Quantile, nearest_rank};

@@ -2,6 +2,7 @@
 //!
 //! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
 //! that parent and child share nothing but this text.
+mod answers;
 mod baseline;
 mod candidate;
 mod check;
@@ -29,6 +30,7 @@ mod timed;
 mod turn;
 mod workshop;
 
+pub use answers::ExpectedOutputs;
 pub use candidate::{
     CandidateBench, CandidateFinding, CandidateJob, CandidateReport, Defect, LeftOut, OutputErrors,
 };
@@ -40,7 +42,8 @@ pub use launch_kinds::{LaunchKind, kinds};
 pub use launches::{LaunchTime, LaunchTimer, Run, bench};
 pub use losses::StorageLosses;
 pub use report::{
-    Energy, Flip, FormatErrors, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
+    Energy, Flip, FormatErrors, JobReport, JobSeconds, Output, OutputAnswer, OutputVerdict,
+    ReferenceInfo, Times,
 };
 pub use timed::TimedProgram;
 pub use turn::MachineShare;
@@ -155,7 +158,11 @@ pub struct Job {
     /// No digests of outputs. Those that nothing else needs are not read from the device then.
     #[serde(default)]
     pub skip_digests: bool,
-    /// Inputs stay for the next job of the same process, on the GPU or, as far as there is room, in memory.
+    /// What outputs are expected to be, beside what the workload says of them.
+    #[serde(default)]
+    pub answers: Option<ExpectedOutputs>,
+    /// Inputs, and expected outputs, stay for the next job of the same process, on the GPU or, as far as there is room, in
+    /// memory.
     #[serde(default)]
     pub keep_inputs: bool,
     /// clang.
@@ -251,6 +258,7 @@ impl Job {
             energy_s: 0.0,
             save: None,
             skip_digests: false,
+            answers: None,
             keep_inputs: false,
             clang: tools.clang.clone(),
             cuda: tools.cuda.clone(),
@@ -289,7 +297,8 @@ impl Job {
     /// Are the bytes of outputs looked at by the host?
     pub(crate) fn reads_outputs(&self) -> bool {
         let compared = self.reference || self.memcheck.is_some();
-        compared || self.save.is_some() || !self.skip_digests
+        let expected = self.answers.is_some() && !answers::compares_on_device(self);
+        compared || expected || self.save.is_some() || !self.skip_digests
     }
 
     /// Is the program counted by the CPU executor?

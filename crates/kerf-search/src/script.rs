@@ -9,6 +9,12 @@ use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::strategy::{Reason, Strategy, StrategyStep};
 
+/// Questions that are foreseen, each by a run of the program.
+const FORESEEN: usize = 8;
+
+/// How many times the best time that of a foreseen question is taken to be.
+const SLOW: f64 = 1e3;
+
 /// Outcomes that a program needs and that are not known yet.
 pub struct Missing(Vec<Assignment>);
 
@@ -75,6 +81,27 @@ impl<S: Script> Strategy for Scripted<'_, S> {
             Err(Missing(mut all)) if all.len() == 1 => StrategyStep::Evaluate(all.remove(0)),
             Err(Missing(all)) => StrategyStep::Batch(all),
         }
+    }
+    /// The questions that come if what is asked for turns out to be slow: most of what is tried is no gain. Of a generation,
+    /// which is asked for together, the next one is anybody's guess.
+    fn likely(&self) -> Vec<Assignment> {
+        let best = self.history.best().and_then(|e| e.outcome.time());
+        let slow = Outcome::ran(0.0, best.unwrap_or(1.0) * SLOW);
+        let mut history = self.history.clone();
+        let mut all = Vec::new();
+        for _ in 0..FORESEEN {
+            let probe = ScriptProbe { history: &history };
+            let Err(Missing(some)) = self.script.play(&self.search, &probe) else {
+                break;
+            };
+            let ends = some.len() > 1;
+            some.iter().for_each(|a| history.expect(a.clone(), slow));
+            all.extend(some);
+            if ends {
+                break;
+            }
+        }
+        all
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         self.history.note(self.search.problem, a, o);

@@ -186,7 +186,9 @@ impl<'s> SearchSession<'s> {
     pub fn likely(&self) -> Vec<Assignment> {
         let rest = self.pending.iter().skip(1).cloned();
         let all = rest.chain(self.strategy.likely());
-        all.filter(|a| !self.known.contains_key(a)).collect()
+        let now = self.pending.front();
+        let next = |a: &Assignment| !self.known.contains_key(a) && now != Some(a);
+        all.filter(next).collect()
     }
 
     /// The best so far.

@@ -3,7 +3,9 @@ use kerf_search::problem::{Metrics, NoModels};
 use kerf_search::rng::Rng;
 use kerf_search::space::{Space, SpaceParameter};
 use kerf_search::synthetic_launch::launch_space;
-use kerf_search::{Models, Outcome, Problem, Search, SearchTrace, by_name, replay, run};
+use kerf_search::{
+    Models, Outcome, Problem, Search, SearchSession, SearchTrace, by_name, replay, run,
+};
 
 fn go(
     problem: &Problem,
@@ -198,4 +200,49 @@ fn odd_spaces_end() {
         Outcome::ran(0.0, 1.0)
     });
     assert_eq!(t.executed.len(), 450);
+}
+
+/// What a search finds that asks for the next points before it is told of the last.
+fn go_with_lag(r: &kerf_search::recorded::RecordedSpace, seed: u64, lag: usize) -> SearchTrace {
+    let search = Search {
+        problem: &r.problem,
+        models: r,
+        seed,
+        budget: 60,
+    };
+    let mut s = by_name("guided", search).expect("a strategy");
+    let mut session = SearchSession::new(&r.problem, &mut *s, 60).with_lag(lag);
+    let mut foreseen = 0;
+    while let Some(a) = session.wanted() {
+        session.ask_ahead();
+        let likely = session.likely();
+        assert!(!likely.contains(&a));
+        session.tell(&a, r.outcome(&a));
+        foreseen += usize::from(session.wanted().is_some_and(|next| likely.contains(&next)));
+    }
+    // With a lag what comes next is known; at the end nothing comes.
+    assert!(lag == 1 || foreseen >= 59, "{foreseen}");
+    session.finish()
+}
+
+#[test]
+fn guided_asks_ahead_and_finds_as_much() {
+    let mut sums = [0.0; 3];
+    for seed in 100..106 {
+        let r = launch_space(seed, 1500).expect("a space");
+        let optimum = r.optimum().expect("an optimum");
+        for (sum, lag) in sums.iter_mut().zip([1, 3, 6]) {
+            for s in 0..4 {
+                let t = go_with_lag(&r, s, lag);
+                assert_eq!(t.executed.len(), 60);
+                let mut all: Vec<_> = t.executed.iter().map(|e| &e.assignment).collect();
+                all.sort();
+                all.dedup();
+                assert_eq!(all.len(), 60, "none twice");
+                *sum += (best(&t) / optimum).ln() / 24.0;
+            }
+        }
+    }
+    let [own, three, six] = sums;
+    assert!(three < own + 0.02 && six < own + 0.05, "{sums:?}");
 }

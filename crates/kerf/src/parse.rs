@@ -102,6 +102,12 @@ pub fn parse_window(s: &str) -> Result<f64, ArgumentError> {
     parse_if(s, |t| (0.0..1e6).contains(t), "seconds, 0 or more, e.g. 5")
 }
 
+/// A tolerance of `numpy.allclose`.
+pub fn parse_closeness(s: &str) -> Result<f64, ArgumentError> {
+    let expected = "a finite number, 0 or more, e.g. 1e-6";
+    parse_if(s, |t: &f64| t.is_finite() && *t >= 0.0, expected)
+}
+
 /// Workers are told of files as text.
 pub fn in_utf8(path: &Path) -> Result<(), Failure> {
     match path.to_str() {

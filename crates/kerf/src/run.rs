@@ -11,7 +11,8 @@ use kerf_exec::worker::{WorkerError, WorkerProcess};
 use kerf_exec::{DeviceKind, KernelStats};
 use kerf_num::metrics::{ComparedElement, ErrorReport, Rejection};
 use kerf_run::job::{
-    Device, FormatErrors, Job, JobError, JobReport, NoReport, Output, OutputVerdict, StorageLosses,
+    Device, FormatErrors, Job, JobError, JobReport, NoReport, Output, OutputAnswer, OutputVerdict,
+    StorageLosses,
 };
 use kerf_tune::precheck::PrecheckRequest;
 use kerf_workload::Workload;
@@ -179,6 +180,10 @@ fn remedy(why: Rejection) -> Option<&'static str> {
 fn rejections(r: &JobReport) -> bool {
     let mut any = false;
     for o in &r.outputs {
+        if let Some(a) = o.answer.filter(|a| !a.accepted) {
+            any = true;
+            note(&format!("rejected: output {}: {}", o.name, closeness(&a)));
+        }
         let Some(v) = o.verdict.as_ref().filter(|v| !v.accepted) else {
             continue;
         };
@@ -189,6 +194,24 @@ fn rejections(r: &JobReport) -> bool {
         }
     }
     any
+}
+
+/// How close an output is to its answer, in words.
+fn closeness(a: &OutputAnswer) -> String {
+    let c = &a.closeness;
+    let Some(first) = c.first_beyond else {
+        return format!("all {} values are close to the answer", c.values);
+    };
+    let special = match c.not_finite {
+        0 => String::new(),
+        n => format!(", {n} of them NaN or infinite on a side"),
+    };
+    format!(
+        "{} of {} values are not close to the answer, the first at [{first}]{special}; largest difference {}",
+        c.beyond,
+        c.values,
+        num(c.largest_difference)
+    )
 }
 
 fn errors(o: &mut String, e: &FormatErrors, style: Style) {
@@ -330,13 +353,15 @@ fn output(o: &mut String, out: &Output, style: Style) {
         let differ = integers_differ(n);
         let _ = writeln!(o, "    {differ} from the original program's");
     }
+    let word = |accepted| match accepted {
+        true => style.good("accepted"),
+        false => style.bad("rejected"),
+    };
+    if let Some(a) = &out.answer {
+        let _ = writeln!(o, "    {}: {}", word(a.accepted), closeness(a));
+    }
     if let Some(v) = &out.verdict {
-        let word = if v.accepted {
-            style.good("accepted")
-        } else {
-            style.bad("rejected")
-        };
-        let _ = writeln!(o, "    {word}: {}", verdict(out, v));
+        let _ = writeln!(o, "    {}: {}", word(v.accepted), verdict(out, v));
     }
 }
 

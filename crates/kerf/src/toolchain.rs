@@ -104,7 +104,7 @@ const LIBDEVICE_SHA256: &str = "9e84b504f25d26ec775ef91f7122e68dac77fa1f776f1044
 
 /// Is a libdevice the one that Kerf is measured with?
 pub fn is_known_libdevice(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| kerf_clang::sha256(&bytes) == LIBDEVICE_SHA256)
+    kerf_clang::sha256_of_file(path).is_ok_and(|digest| digest == LIBDEVICE_SHA256)
 }
 
 fn libdevice(cuda: Option<&Path>) -> Option<PathBuf> {

@@ -262,3 +262,55 @@ fn outputs_that_nobody_asks_for_are_left_out() {
     let saved = std::fs::read(folder.join("y.npy")).expect("saved");
     assert_eq!((code, saved.len()), (0, 128 + 4000));
 }
+
+#[test]
+fn outputs_are_compared_with_answers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    put_array(dir.path(), 1.5);
+    let path = put(dir.path(), "w.toml", "2.0f", 0);
+    let folder = dir.path().join("saved");
+    let saved = folder.to_str().expect("a path");
+    let words = ["run", &path, "--device", "cpu", "--no-digests"];
+    let mut s = Served::start();
+    let made = s.ask(&[&words[..], &["--save", saved]].concat());
+    assert_eq!(made["code"], 0);
+    let right = format!("y={saved}/y.npy");
+    let wrong = format!("y={}/x.npy", dir.path().display());
+    // Twice: expected contents stay.
+    for _ in 0..2 {
+        let a = s.ask(&[&words[..], &["--answer", &right]].concat());
+        assert_eq!(a["code"], 0);
+        let found = &a["document"]["outputs"][0]["answer"];
+        let want = json!({
+            "accepted": true, "values": 1000, "beyond": 0, "not_finite": 0, "first_beyond": null, "largest_difference": 0.0,
+        });
+        assert_eq!(found, &want);
+        let a = s.ask(&[&words[..], &["--answer", &wrong]].concat());
+        assert_eq!(a["code"], 1);
+        let found = &a["document"]["outputs"][0]["answer"];
+        assert_eq!(found["accepted"], false);
+        assert_eq!(found["first_beyond"], 0);
+        let notes = a["notes"][0].as_str().expect("a note");
+        assert!(notes.contains("not close to the answer"), "{notes}");
+        let a = s.ask(&[&words[..], &["--answer", &wrong, "--atol", "100"]].concat());
+        assert_eq!(a["code"], 0);
+    }
+    // What is there is not what is asked for.
+    put_array(&folder, 7.0);
+    std::fs::rename(folder.join("x.npy"), folder.join("y.npy")).expect("another answer");
+    assert_eq!(
+        s.ask(&[&words[..], &["--answer", &right]].concat())["code"],
+        1
+    );
+    let says = |more: &[&str], text: &str| {
+        let (code, _, errors) = alone(&[&words[..], more].concat());
+        assert_eq!(code, 2);
+        assert!(errors.contains(text), "{errors}");
+    };
+    says(&["--answer", "x=a.npy"], "no such output; there are y");
+    says(&["--answer", "y=none.npy"], "none.npy");
+    says(&["--answer", &right, "--answer", &wrong], "given twice");
+    says(&["--atol", "1"], "--answer");
+    says(&["--answer", &right, "--rtol=-1"], "0 or more");
+    s.end();
+}

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _arrays
+from ._closeness import RTOL, is_numpys
 from ._configuration import KernelCall
 from ._expressions import evaluate
 from ._program import KerfError, UnsupportedError, call_json
@@ -27,7 +28,10 @@ OF_THE_MACHINE = ("the program kerf was not found", "clang 22 was not found", "n
 #: Seconds between two calls of an observer's ``during``.
 DURING_S = 0.005
 #: Configurations that are compiled while one is measured on a GPU; the measurement and the search need cores too.
-AHEAD = min(4, (os.cpu_count() or 1) // 2)
+AHEAD = min(6, (os.cpu_count() or 1) // 2)
+
+#: Compiled configurations that are kept although they were not evaluated when they were expected.
+REMEMBERED = 64
 
 #: Elements that are compared at a time.
 PIECE = 1 << 17
@@ -120,6 +124,16 @@ def all_close(expected: np.ndarray, have: np.ndarray, atol: float) -> bool:
     return all(np.allclose(expected[p], have[p], atol=atol) for p in pieces)
 
 
+def _difference(c: Mapping[str, Any]) -> str:
+    """How an output differs from the answer, which ``kerf run`` has compared."""
+    said = f"{c['beyond']} of {c['values']} values are beyond the tolerance, the first at {c['first_beyond']}"
+    if c["not_finite"]:
+        said += f"; {c['not_finite']} of them NaN or infinite on a side"
+    if c["beyond"] > c["not_finite"] and c["largest_difference"] is not None:
+        said += f"; the largest difference is {c['largest_difference']:g}"
+    return said
+
+
 class Verification:
     """Whether an output is the answer: by ``numpy.allclose``, a function of the caller's, or observers alone."""
 
@@ -141,6 +155,37 @@ class Verification:
         else:
             self.wanted = [_arrays.is_array(a) or isinstance(a, Tunable) for a in arguments]
 
+    def files(self, args: Sequence[Any], workload: Workload, files: ArrayFiles) -> dict[str, str] | None:
+        """Files of what outputs are expected to be, by their names, where ``kerf run`` can compare them.
+
+        None where this process has to: there is a function of the caller's, or numpy compares in other ways.
+        """
+        if self.verify is not None or self._by_observers or self.answer is None:
+            return None
+        found = {}
+        for expected, a in zip(self.answer, args):
+            if expected is None:
+                continue
+            name = workload.name_of(a)
+            if name is None or not is_numpys(expected, a.array, self.tolerance):
+                return None
+            found[name] = files.path(expected)
+        return found or None
+
+    @property
+    def tolerance(self) -> float:
+        """The absolute tolerance."""
+        return 1e-8 if self.atol is None else self.atol
+
+    def refused(self, run: Run, workload: Workload, args: Sequence[Any]) -> str | None:
+        """Why the output of a run, which was compared where it ran, is not the answer; None if it is."""
+        found = {o["name"]: o.get("answer") for o in run.data["outputs"]}
+        for i, (expected, a) in enumerate(zip(self.answer, args)):
+            c = None if expected is None else found[workload.name_of(a)]
+            if c is not None and not c["accepted"]:
+                return f"argument {i} is not the answer: {_difference(c)}"
+        return None
+
     def differs(self, got: Sequence[Any]) -> str | None:
         """Why an output is not the answer; None if it is."""
         if self.verify is not None:
@@ -153,9 +198,8 @@ class Verification:
             return None if good else "verify says that it is not the answer"
         if self._by_observers or self.answer is None:
             return None
-        atol = 1e-8 if self.atol is None else self.atol
         for i, (expected, have) in enumerate(zip(self.answer, got)):
-            if expected is not None and not all_close(np.ravel(expected), np.ravel(have), atol):
+            if expected is not None and not all_close(np.ravel(expected), np.ravel(have), self.tolerance):
                 return f"argument {i} is not the answer"
         return None
 
@@ -182,6 +226,8 @@ class Evaluator:
         #: What compiles, runs and predicts all configurations.
         self.service = Service()
         self._expected: dict[tuple[Any, ...], concurrent.futures.Future[tuple[list[Any], Workload]]] = {}
+        #: Of these, what was expected last, the likeliest first.
+        self._likely: list[tuple[Any, ...]] = []
         self._compilers: concurrent.futures.ThreadPoolExecutor | None = None
         for o in self.observers:
             o.register_device(device)
@@ -192,15 +238,28 @@ class Evaluator:
         return args, self.call.workload(params, args, self.arguments.files, call=self.service.call_json)
 
     def expect(self, configs: Iterable[dict[str, Any]]) -> None:
-        """Begins to compile configurations that are likely to be evaluated next, while a GPU measures."""
+        """Begins to compile configurations that are likely to be evaluated next, the likeliest first, while a GPU measures.
+
+        What was expected before, and has not begun, does not hold these up.
+        """
         if self.device.gpu is None or AHEAD == 0 or not self.call.is_plain:
             return
         if self._compilers is None:
             self._compilers = concurrent.futures.ThreadPoolExecutor(AHEAD)
-        for params in configs:
-            key = tuple(params.values())
-            if key not in self._expected and self._can_be_launched(params):
+        wanted = {tuple(params.values()): params for params in configs}
+        for key in [k for k in self._expected if k not in wanted]:
+            if self._expected[key].cancel():
+                del self._expected[key]
+        for key, params in wanted.items():
+            # The likeliest to be evaluated are the last to be forgotten, and the first to go on to the driver.
+            known = self._expected.pop(key, None)
+            if known is not None:
+                self._expected[key] = known
+            elif self._can_be_launched(params):
                 self._expected[key] = self._compilers.submit(self._made, params)
+        self._likely = list(wanted)
+        while len(self._expected) > REMEMBERED:
+            del self._expected[next(iter(self._expected))]
 
     def _can_be_launched(self, params: Mapping[str, Any]) -> bool:
         try:
@@ -234,18 +293,17 @@ class Evaluator:
         result = dict(params)
         clock = _Clock()
         expected = self._expected.pop(tuple(params.values()), None)
-        args, w = expected.result() if expected is not None else self._made(params)
+        # What waits behind others is made at once.
+        ready = expected is not None and not expected.cancel()
+        args, w = expected.result() if expected is not None and ready else self._made(params)
         result["compile_time"] = clock.passed_ms()
         result["verification_time"] = 0.0
-        run = None
+        run, answers = None, None
         if self.device.gpu is not None or self.verification.needed or self.observers:
-            run = self._run(w, params)
+            answers = self.verification.files(args, w, self.arguments.files)
+            run = self._run(w, params, answers)
         if run is not None and self.verification.needed:
-            got = outputs_of(run, w, args, self.verification.wanted or [])
-            for o in self.observers:
-                if isinstance(o, OutputObserver):
-                    o.process_output(self.verification.answer, got)
-            why = self.verification.differs(got)
+            why = self._refused(run, w, args, answers is not None)
             if why is not None:
                 return params, None, why
             result["verification_time"] = clock.passed_ms()
@@ -258,6 +316,16 @@ class Evaluator:
         for name, m in self.metrics.items():
             result[name] = evaluate(m, result)
         return params, result, None
+
+    def _refused(self, run: Run, w: Workload, args: Sequence[Any], compared: bool) -> str | None:
+        """Why an output is not the answer; None if it is. ``compared``: where it ran."""
+        if compared:
+            return self.verification.refused(run, w, args)
+        got = outputs_of(run, w, args, self.verification.wanted or [])
+        for o in self.observers:
+            if isinstance(o, OutputObserver):
+                o.process_output(self.verification.answer, got)
+        return self.verification.differs(got)
 
     def _time(self, w: Workload, run: Run | None, result: dict[str, Any]) -> None:
         """The time of a configuration in milliseconds: measured on a GPU, predicted elsewhere."""
@@ -277,9 +345,12 @@ class Evaluator:
     def _asking(self, name: str) -> list[BenchmarkObserver]:
         return [o for o in self.observers if hasattr(o, name)]
 
-    def _run(self, w: Workload, params: Mapping[str, Any]) -> Run:
-        """Runs a configuration with its observers around it."""
-        options: dict[str, Any] = {**self.device.options, "outputs": self.verification.needed, "no_digests": True}
+    def _run(self, w: Workload, params: Mapping[str, Any], answers: Mapping[str, str] | None) -> Run:
+        """Runs a configuration with its observers around it. Outputs with files are compared where they are."""
+        wanted = self.verification.needed and answers is None
+        options: dict[str, Any] = {**self.device.options, "outputs": wanted, "no_digests": True}
+        compared = {} if answers is None else {"answer": answers, "rtol": RTOL, "atol": float(self.verification.tolerance)}
+        options.update(compared)
         if self.device.gpu is None:
             options.update(repeats=1, warmup=0)
         else:
@@ -288,13 +359,14 @@ class Evaluator:
             if energy_s:
                 options["energy"] = float(max(energy_s))
         # What was compiled by now goes on to the driver.
-        ready = [f for f in self._expected.values() if f.done() and f.exception() is None]
+        likely = [self._expected[k] for k in self._likely if k in self._expected]
+        ready = [f for f in likely if f.done() and f.exception() is None]
         if ready:
             w.expect([f.result()[1] for f in ready[:AHEAD]])
         for o in self.observers:
             o.register_configuration(dict(params))
         for o in [o for o in self.observers if isinstance(o, PrologueObserver)]:
-            _observed([o], w, {**options, "repeats": 1, "outputs": False, "energy": None})
+            _observed([o], w, {**options, **dict.fromkeys(compared), "repeats": 1, "outputs": False, "energy": None})
         run = _observed([o for o in self.observers if not isinstance(o, PrologueObserver)], w, options)
         energy: dict[str, float] = run.data.get("energy") or {}
         for o in self._asking("process_energy") if energy else []:

@@ -109,15 +109,19 @@ class Search:
             self._cache.put(params, result, why)
         return params, result, why
 
-    def evaluate(self, configs: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-        """Results of configurations; that of one that failed has an error in the place of its objective."""
+    def evaluate(self, configs: Iterable[Sequence[Any]], likely: Iterable[Sequence[Any]] = ()) -> list[dict[str, Any]]:
+        """Results of configurations; that of one that failed has an error in the place of its objective.
+
+        ``likely`` are those that may well be asked for next.
+        """
         wanted = [tuple(c) for c in configs]
         new = [c for c in dict.fromkeys(wanted) if c not in self._known]
+        later = [c for c in dict.fromkeys(map(tuple, likely)) if c not in self._known and c not in new]
         for k in range(0, len(new), self.at_once):
             if self.over():
                 raise StopCriterionReached("max_fevals" if self.done >= self.budget else "time_limit")
             some = new[k : k + min(self.at_once, self.budget - self.done)]
-            self._expect(new[k + len(some) :][: self.budget - self.done - len(some)])
+            self._expect([*new[k + len(some) :], *later][: self.budget - self.done - len(some)])
             for config, outcome in zip(some, self._workers.map(self._one, [dict(zip(self.names, c)) for c in some])):
                 self._known[config] = self._noted(*outcome)
         return [self._known[c] for c in wanted if c in self._known]
@@ -128,12 +132,14 @@ class Search:
         if not self._simulation:
             self.evaluator.expect([c for c in configs if self._cache.get(c) is None])
 
-    def costs(self, configs: Sequence[Mapping[str, Any]]) -> list[float | None] | None:
+    def costs(
+        self, configs: Sequence[Mapping[str, Any]], likely: Sequence[Mapping[str, Any]] = ()
+    ) -> list[float | None] | None:
         """What is to be small for each configuration, for a strategy of Kerf's; None when the time is over."""
         if self.clock.over():
             return None
         try:
-            results = self.evaluate([tuple(c[n] for n in self.names) for c in configs])
+            results = self.evaluate(*([tuple(c[n] for n in self.names) for c in some] for some in (configs, likely)))
         except StopCriterionReached:
             return None
         return [self._positive(r) for r in results]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import warnings
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._configuration import unsupported
 from ._program import KerfError, KerfWarning, _failure, program
@@ -82,8 +82,9 @@ def _limits(name: str | None, limits: Mapping[str, Any], count: int) -> tuple[in
     return min(budget, count), limits["time_limit"], int(limits["seed"] or 1)
 
 
-#: Takes configurations, and gives what is to be small for each, or None where the time is over.
-Measure = Callable[[Sequence[Mapping[str, Any]]], "list[float | None] | None"]
+#: Takes configurations, and those that are likely to come next; gives what is to be small for each of the former, or None
+#: where the time is over.
+Measure = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], "list[float | None] | None"]
 
 
 def drive(
@@ -94,8 +95,12 @@ def drive(
     seed: int,
     at_once: int,
     measure: Measure,
+    lag: int = 1,
 ) -> str:
-    """Lets a strategy ask for configurations; ``measure`` takes some and gives what is to be small for each, or None."""
+    """Lets a strategy ask for configurations, which ``measure`` evaluates.
+
+    With a ``lag`` it asks so many questions before it is told of the first, where it can: the next ones are known meanwhile.
+    """
     keys = list(tune_params)
     values = {k: list(tune_params[k]) for k in keys}
     points = [[values[k].index(v) for k, v in zip(keys, c)] for c in configs]
@@ -107,7 +112,12 @@ def drive(
         "seed": seed,
         "budget": budget,
         "at_once": at_once,
+        "lag": lag,
     }
+
+    def named(points: Iterable[Sequence[int]]) -> list[dict[str, Any]]:
+        return [{k: values[k][i] for k, i in zip(keys, point)} for point in points]
+
     child = subprocess.Popen(
         [program(), "search", "drive"],
         stdin=subprocess.PIPE,
@@ -123,8 +133,7 @@ def drive(
             said = json.loads(line)
             if "ask" not in said:
                 return str(said["done"])
-            wanted = [{k: values[k][i] for k, i in zip(keys, point)} for point in said["ask"]]
-            answers = measure(wanted)
+            answers = measure(named(said["ask"]), named(said["likely"]))
             if answers is None:
                 return "time_limit"
             for point, value in zip(said["ask"], answers):

@@ -21,6 +21,10 @@ const KEPT: usize = 12;
 /// precompiled header, and behind it without one.
 const INCLUDES: [&str; 3] = ["-include", "-imacros", "--include"];
 
+/// How clang makes one. Templates that the headers use are instantiated there and not again for each source, which takes half
+/// of what a small kernel's compilation takes then.
+const MAKING: [&str; 3] = ["-fpch-instantiate-templates", "-Xclang", "-emit-pch"];
+
 /// Options with the name of a folder, joined.
 const FOLDERS: [&str; 4] = ["-I", "-isystem", "-iquote", "-idirafter"];
 
@@ -61,7 +65,7 @@ impl Headers<'_> {
         let all = (
             env!("CARGO_PKG_VERSION"),
             (self.clang, program, file.len(), file.modified()?),
-            (self.args(), self.host, here),
+            (self.args(), MAKING, self.host, here),
         );
         Ok(crate::sha256(format!("{all:?}").as_bytes()))
     }
@@ -97,7 +101,7 @@ impl Headers<'_> {
             .suffix(".part")
             .tempfile_in(folder)?;
         let mut command = self.clang.command();
-        command.args(self.args()).args(["-Xclang", "-emit-pch"]);
+        command.args(self.args()).args(MAKING);
         command.arg("-o").arg(part.path()).arg(self.host);
         if !command.output()?.status.success() {
             return Err(io::Error::other("clang made none"));

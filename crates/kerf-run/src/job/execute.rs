@@ -4,7 +4,7 @@ use super::count::{NotCounted, ProgramCounts, counted, counting_code};
 use super::finished::{Libdevice, launched_only, prints};
 use super::kept::kept;
 use super::losses::{StorageLosses, losses};
-use super::measured::{Measured, Prepared, measure};
+use super::measured::{Measured, MeasuredOutputs, Prepared, measure};
 use super::planned::PlannedCode;
 use super::reference::compared_outputs;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
@@ -382,7 +382,28 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
+    /// With what outputs are expected to be, and with the reference.
     fn compare(
+        &self,
+        measured: &mut Measured,
+        kept_before: &mut Workshop,
+        spent: &mut JobSeconds,
+    ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
+        let clock = Instant::now();
+        let shelf = &mut kept_before.answers;
+        let mut run = MeasuredOutputs(measured, self.session);
+        let close = shelf.compare(self.job, self.session, &mut run)?;
+        let close_s = clock.elapsed().as_secs_f64();
+        let (mut outputs, info) = self.with_reference(measured, kept_before, spent)?;
+        spent.compare_s += close_s;
+        for (name, answer) in close {
+            let output = outputs.iter_mut().find(|o| o.name == name);
+            output.into_iter().for_each(|o| o.answer = Some(answer));
+        }
+        Ok((outputs, info))
+    }
+
+    fn with_reference(
         &self,
         measured: &mut Measured,
         kept_before: &mut Workshop,
@@ -494,6 +515,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let mut session = session_under_job(job, &launched, &programs.params, &infos, &globals)?;
     let used = session.check()?;
     check_possible(job, &session, &m, &used, programs.run())?;
+    kept_before.answers.ask(job, &session)?;
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     if let (Some(detail), true) = (job.count, job.count_only) {

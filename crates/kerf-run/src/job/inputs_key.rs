@@ -1,15 +1,10 @@
 //! What tells inputs apart: two sessions with equal keys have buffers with the same first contents.
 use crate::run::WorkloadSession;
+use kerf_clang::FileVersion;
 use kerf_workload::workload::{BufferSpec, Init};
 use std::fmt::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
-
-/// A file that was changed so short a time ago may be changed again without another time of its last change: file systems
-/// count in steps of some milliseconds.
-const SETTLED: Duration = Duration::from_millis(20);
 
 /// All that the first contents of a session's buffers depend on. Where a workload file has them, and what it says of
 /// outputs, does not count.
@@ -43,26 +38,23 @@ fn add_files(key: &mut String, init: &Init) {
 
 /// Which file is at a path, and when it was last changed. Never twice the same for one that cannot be told from a later
 /// version of it.
-fn file_version(path: &Path) -> String {
+pub(super) fn file_version(path: &Path) -> String {
     static UNTOLD: AtomicU64 = AtomicU64::new(0);
-    let untold = || format!(" untold {}", UNTOLD.fetch_add(1, Ordering::Relaxed));
-    let Ok(m) = std::fs::metadata(path) else {
-        return untold();
-    };
-    let changed = Duration::new(m.ctime().max(0) as u64, m.ctime_nsec().max(0) as u32);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    if now.is_ok_and(|now| now < changed + SETTLED) {
-        return untold();
+    let version = std::fs::metadata(path).ok();
+    match version.and_then(|m| FileVersion::new(&m)) {
+        Some(version) => format!(" {version:?}"),
+        None => format!(" untold {}", UNTOLD.fetch_add(1, Ordering::Relaxed)),
     }
-    let place = (m.dev(), m.ino(), m.size());
-    let times = (m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
-    format!(" {place:?} {times:?}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use kerf_workload::Workload;
+    use std::time::Duration;
+
+    /// Longer than a file counts as changed just now.
+    const SETTLED: Duration = Duration::from_millis(70);
 
     /// The key of a workload whose buffer is in a file.
     fn key(dir: &Path, before: &str) -> String {
@@ -100,11 +92,11 @@ args = ["x"]
         let dir = dir.path();
         put(dir, [1.0, 2.0]);
         assert_ne!(key(dir, ""), key(dir, ""), "a file that was just written");
-        std::thread::sleep(SETTLED + Duration::from_millis(50));
+        std::thread::sleep(SETTLED);
         let first = key(dir, "");
         assert_eq!(first, key(dir, "flags = [\"-DLONGER=1\"]\n"));
         put(dir, [3.0, 4.0]);
-        std::thread::sleep(SETTLED + Duration::from_millis(50));
+        std::thread::sleep(SETTLED);
         assert_ne!(first, key(dir, ""));
     }
 }

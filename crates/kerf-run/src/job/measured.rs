@@ -1,4 +1,5 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
+use super::answers::FinishedRun;
 use super::baseline::{Baseline, JobContents};
 use super::finished::prints;
 use super::report::{Energy, JobSeconds, Times};
@@ -161,6 +162,7 @@ impl Prepared {
         let clock = Instant::now();
         kept_before.start_resident(job, own, program)?;
         let contents = kept_before.contents(job, session, spent)?;
+        kept_before.answers.prepare(job, session)?;
         spent.load_s += clock.elapsed().as_secs_f64() - spent.wait_s;
         Ok(Prepared {
             plan,
@@ -294,6 +296,24 @@ fn read(
         exec.undefined(loaded.ids[loaded.binding[o]])?;
     }
     Ok(all)
+}
+
+/// The outputs of a measured run on a session.
+pub(super) struct MeasuredOutputs<'a>(pub &'a mut Measured, pub &'a WorkloadSession<'a>);
+
+impl FinishedRun for MeasuredOutputs<'_> {
+    fn address(&self, buffer: usize) -> Option<u64> {
+        let MeasuredOutputs(measured, session) = self;
+        let at = measured.loaded.binding[buffer];
+        let address = measured.exec.device_address(measured.loaded.ids[at]);
+        address.filter(|_| session.held(at).is_none())
+    }
+
+    /// They stay for whoever asks next.
+    fn outputs(&mut self) -> Result<&[Vec<u8>], JobError> {
+        let all = self.0.read_outputs(self.1)?;
+        Ok(self.0.outputs.insert(all))
+    }
 }
 
 impl Measured {

@@ -90,6 +90,7 @@ fn description(job: &Job) -> Option<String> {
         energy_s: 0.0,
         save: None,
         skip_digests: false,
+        answers: None,
         keep_inputs: false,
         baseline: false,
         scatter: false,
@@ -241,6 +242,7 @@ impl Drop for BeingMade<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ExpectedOutputs;
     use super::*;
     use kerf_clang::compile::Toolchain;
     use std::path::PathBuf;
@@ -282,10 +284,15 @@ mod tests {
             ..job("now.toml")
         };
         shelf.make_next(&now, (compile, make));
-        // How often it runs, and where outputs go, does not change code.
+        // How often it runs, where outputs go and what they are to be, does not change code.
         let asked = Job {
             repeats: 7,
             save: Some("folder".into()),
+            answers: Some(ExpectedOutputs {
+                files: vec![("y".into(), "y.npy".into())],
+                rtol: 1e-5,
+                atol: 0.0,
+            }),
             keep_inputs: true,
             next: vec![job("later.toml")],
             ..job("next.toml")

@@ -2,7 +2,7 @@
 use super::{Device, StorageLosses};
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
-use kerf_num::metrics::{ComparedCounts, ErrorReport, Rejection};
+use kerf_num::metrics::{Closeness, ComparedCounts, ErrorReport, Rejection};
 use kerf_num::{Format, Metric};
 use kerf_workload::workload::BufferSpec;
 use serde::{Deserialize, Serialize};
@@ -197,6 +197,9 @@ pub struct Output {
     /// Verdict; none where nothing was compared with a reference, and where the workload sets no criterion and
     /// nothing is wrong whatever the tolerance.
     pub verdict: Option<OutputVerdict>,
+    /// How close it is to what it is expected to be, where the job said that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<OutputAnswer>,
     /// How the error is spread, by format of the scalars, where the job asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scatter: Vec<kerf_num::metrics::Scatter>,
@@ -214,6 +217,7 @@ impl Output {
             errors: Vec::new(),
             integer_mismatches: None,
             verdict: None,
+            answer: None,
             scatter: Vec::new(),
         }
     }
@@ -240,6 +244,16 @@ pub struct OutputVerdict {
     pub rejection: Option<Rejection>,
     /// What was compared.
     pub counts: ComparedCounts,
+}
+
+/// An output against what it is expected to be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OutputAnswer {
+    /// Is every number close?
+    pub accepted: bool,
+    /// How close they are.
+    #[serde(flatten)]
+    pub closeness: Closeness,
 }
 
 /// The reference's own story.
@@ -294,6 +308,20 @@ mod tests {
         let some = compared([1.0, 2.5, f64::NAN]);
         assert_eq!(back(&some), some);
         assert_eq!((some.report.compared, some.report.nan_mismatch), (2, 1));
+        // An infinite difference is null as well, and comes back as what it was.
+        let answer = OutputAnswer {
+            accepted: false,
+            closeness: Closeness {
+                values: 2,
+                beyond: 1,
+                largest_difference: f64::INFINITY,
+                ..Closeness::default()
+            },
+        };
+        let text = serde_json::to_string(&answer).expect("JSON");
+        assert!(text.contains("\"largest_difference\":null"), "{text}");
+        let read: OutputAnswer = serde_json::from_str(&text).expect("an answer");
+        assert_eq!(read, answer);
         // What is not finite is null in JSON.
         let mut endless = some;
         endless.report.max_rel = f64::INFINITY;

@@ -1,4 +1,5 @@
 //! What one job leaves for the next in the same process.
+use super::answers::AnswerShelf;
 use super::baseline::{Baseline, JobContents};
 use super::count::{CountingShelf, CountingTools};
 use super::finished::{Libdevice, prints};
@@ -46,6 +47,8 @@ pub struct Workshop {
     kept_inputs: Option<(i32, ResidentInputs)>,
     /// A job had them, and did not come to the point where it is seen that it left them as they were.
     inputs_unchecked: bool,
+    /// Expected outputs.
+    pub(super) answers: AnswerShelf,
     context: Option<KeptContext>,
     /// The sensors of a board.
     watch: Option<(i32, Arc<Watch>)>,

@@ -60,6 +60,7 @@ impl Prices {
 }
 
 /// The process, and its state over the pool: the points that it predicts.
+#[derive(Clone)]
 pub struct Field {
     coding: Coding,
     prices: Prices,

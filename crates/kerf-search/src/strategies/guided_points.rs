@@ -3,7 +3,8 @@
 //!
 //! Some runs spread over the space, then always the point with the largest expected gain under a
 //! regression that every run corrects, times the probability that it runs at all, which a second regression
-//! learns from what failed. It ends with the budget: a regression of such a space is never so
+//! learns from what failed. Where it is asked for more before it is told of earlier questions, it takes these to give what the
+//! regression predicts. It ends with the budget: a regression of such a space is never so
 //! sure that the rest could be left out.
 use crate::distributions::{log_improvement, log_normal_cdf};
 use crate::guided::field::{Field, Prices};
@@ -26,6 +27,9 @@ const POOL: usize = 10_000;
 
 /// Of a larger space, the fastest so many runs have all their neighbours in the pool.
 const CENTRES: usize = 8;
+
+/// Promising points beside the one that is asked for that are said to be likely next.
+const OTHERS: usize = 8;
 
 /// Constants that comparisons vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,9 +82,12 @@ struct GuidedPoints<'p> {
     runs: Field,
     /// Points that are predicted, by number.
     pool: Vec<usize>,
-    /// Points that were run, by number, in order; seen by point.
+    /// Points that were run, by number, in order; those that were asked for and are not told; both are seen.
     ran: Vec<usize>,
+    pending: Vec<usize>,
     seen: Vec<bool>,
+    /// The most promising points beside the one that was asked for last.
+    others: Vec<usize>,
     /// Runs that the regression of time is over, as points; of all runs the first `noted` are in them or
     /// left out.
     used: Vec<usize>,
@@ -90,6 +97,8 @@ struct GuidedPoints<'p> {
     any_failed: bool,
     branches: Branches,
     turns: Turns,
+    /// The point that was asked for in another branch, until it is told.
+    visiting: Option<usize>,
     /// Runs at the last choice of lengths.
     tuned: usize,
     /// The fastest at the last choice of the pool.
@@ -121,6 +130,9 @@ pub fn guided_points_with<'p>(
         runs: Field::new(search.problem, points, settings.prices),
         pool: Vec::new(),
         ran: Vec::new(),
+        pending: Vec::new(),
+        others: Vec::new(),
+        visiting: None,
         seen: vec![false; points.len()],
         used: Vec::new(),
         noted: 0,
@@ -223,7 +235,7 @@ impl<'p> GuidedPoints<'p> {
                 some
             }
         };
-        pool.retain(|p| !self.seen[*p]);
+        pool.retain(|p| !self.seen[*p] || self.pending.contains(p));
         let points = self.with_prior(&pool);
         for f in &mut self.times {
             f.set_pool(self.search.problem, &points);
@@ -301,7 +313,8 @@ impl<'p> GuidedPoints<'p> {
     }
 
     fn opening(&mut self) -> Option<usize> {
-        if self.ran.len() >= self.listed.len() {
+        let begun = self.ran.len() + self.pending.len();
+        if begun >= self.listed.len() {
             return None;
         }
         let far = |i: usize| {
@@ -309,7 +322,8 @@ impl<'p> GuidedPoints<'p> {
                 let pairs = self.listed.at(i).iter().zip(self.listed.at(*j));
                 pairs.filter(|(x, y)| x != y).count()
             };
-            self.ran.iter().map(distance).min().unwrap_or(0)
+            let all = self.ran.iter().chain(&self.pending);
+            all.map(distance).min().unwrap_or(0)
         };
         let mut best: Option<(usize, f64)> = None;
         for _ in 0..CHOICE {
@@ -317,7 +331,7 @@ impl<'p> GuidedPoints<'p> {
                 break;
             };
             // With predictions every second opening run is one that they promise something of.
-            let promise = match self.prior.is_empty() || self.ran.len() % 2 == 1 {
+            let promise = match self.prior.is_empty() || begun % 2 == 1 {
                 true => 0.0,
                 false => -10.0 * self.before(i),
             };
@@ -362,10 +376,41 @@ impl<'p> GuidedPoints<'p> {
         Some(other)
     }
 
+    /// What the regressions of time say of the pool. Points that are pending are taken to give what is predicted of them.
+    fn predicted(&self, values: &[f64]) -> Vec<Vec<(f64, f64)>> {
+        let places = |p: &usize| self.pool.iter().position(|i| i == p);
+        let pending: Vec<usize> = self.pending.iter().filter_map(places).collect();
+        let one = |field: &Field| {
+            let mut now = field.predict();
+            if pending.is_empty() {
+                return now;
+            }
+            let (mut field, mut values) = (field.clone(), values.to_vec());
+            for at in &pending {
+                values.push(now[*at].0);
+                let point = self.pool[*at];
+                let run = (self.listed.at(point), self.before(point));
+                field.add(self.search.problem, run, &values);
+                now = field.predict();
+            }
+            now
+        };
+        self.times.iter().map(one).collect()
+    }
+
+    /// The first of those with the highest value; the next ones are kept.
+    fn first_of(&mut self, mut ranked: Vec<(usize, f64)>) -> Option<usize> {
+        // Ties go by position.
+        ranked.sort_by(|x, y| y.1.total_cmp(&x.1));
+        ranked.truncate(1 + OTHERS);
+        self.others = ranked.iter().skip(1).map(|r| r.0).collect();
+        ranked.first().map(|r| r.0)
+    }
+
     fn promising(&mut self) -> Option<usize> {
         let values = self.learn();
         let best = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let predicted: Vec<Vec<(f64, f64)>> = self.times.iter().map(Field::predict).collect();
+        let predicted = self.predicted(&values);
         let works = self.any_failed.then(|| self.runs.predict());
         self.asked += 1;
         let branch = self.other_branch();
@@ -380,7 +425,7 @@ impl<'p> GuidedPoints<'p> {
         };
         let elsewhere =
             |i: usize| branch.is_some_and(|b| !self.branches.same(b, self.listed.at(i)));
-        let mut top: Option<(usize, f64)> = None;
+        let mut ranked: Vec<(usize, f64)> = Vec::new();
         for (at, i) in self.pool.iter().enumerate() {
             if self.seen[*i]
                 || (!near.is_empty() && near.binary_search(i).is_err())
@@ -396,12 +441,14 @@ impl<'p> GuidedPoints<'p> {
                 .iter()
                 .map(|p| log_improvement(goal, p[at].0, p[at].1));
             let v = log_mean(gain) + chance;
-            if top.is_none_or(|t| v > t.1) {
-                top = Some((*i, v));
-            }
+            ranked.push((*i, v));
         }
-        let found = top.map(|t| t.0);
-        found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng))
+        let found = self.first_of(ranked);
+        let found = found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng));
+        if branch.is_some() {
+            self.visiting = found;
+        }
+        found
     }
 }
 
@@ -423,12 +470,17 @@ fn log_mean(of: impl Iterator<Item = f64>) -> f64 {
 impl Strategy for GuidedPoints<'_> {
     fn ask(&mut self) -> StrategyStep {
         let timed = self.history.best().is_some();
-        let next = match self.ran.len() < self.settings.opening || !timed {
+        let begun = self.ran.len() + self.pending.len();
+        let next = match begun < self.settings.opening || !timed {
             true => self.opening(),
             false => self.promising(),
         };
         match next {
-            Some(i) => StrategyStep::Evaluate(self.listed.at(i).clone()),
+            Some(i) => {
+                self.seen[i] = true;
+                self.pending.push(i);
+                StrategyStep::Evaluate(self.listed.at(i).clone())
+            }
             None => StrategyStep::Done(Reason::Exhausted),
         }
     }
@@ -437,9 +489,19 @@ impl Strategy for GuidedPoints<'_> {
             && let Some(i) = self.listed.find(a)
         {
             self.seen[i] = true;
+            self.pending.retain(|p| *p != i);
             self.ran.push(i);
-            self.turns.told(o.time().filter(|t| t.is_finite()));
+            if self.visiting.take_if(|v| *v == i).is_some() {
+                self.turns.told(o.time().filter(|t| t.is_finite()));
+            }
         }
+    }
+    fn likely(&self) -> Vec<Assignment> {
+        let others = self.others.iter().filter(|i| !self.seen[**i]);
+        others.map(|i| self.listed.at(*i).clone()).collect()
+    }
+    fn asks_ahead(&self) -> bool {
+        true
     }
     fn history(&self) -> &History {
         &self.history

@@ -5,6 +5,9 @@ use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategy::{Reason, Strategy, StrategyStep};
 
+/// Points that are said to come next.
+const LIKELY: usize = 64;
+
 /// Draws of something known in a row after which a space counts as exhausted.
 const TRIES: usize = 1000;
 
@@ -61,6 +64,10 @@ impl Strategy for Random<'_> {
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         self.history.note(self.search.problem, a, o);
+    }
+    fn likely(&self) -> Vec<Assignment> {
+        let left = self.left.iter().flatten();
+        left.rev().take(LIKELY).cloned().collect()
     }
     fn history(&self) -> &History {
         &self.history

@@ -3,13 +3,13 @@ use super::JobWorker;
 use crate::fail::Failure;
 use crate::output::{Format, Style};
 use crate::parse::{
-    ArgumentError, allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size,
-    parse_threads, parse_window,
+    ArgumentError, allowed, in_utf8, parse_arch, parse_closeness, parse_lambda, parse_limit,
+    parse_seed, parse_size, parse_threads, parse_window,
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_pass::Plan;
-use kerf_run::job::{Device, Job, ReferenceRoute};
+use kerf_run::job::{Device, ExpectedOutputs, Job, ReferenceRoute};
 use std::path::PathBuf;
 
 /// Arguments of the command.
@@ -89,6 +89,16 @@ pub struct Args {
     /// Save outputs as .npy files in this folder.
     #[arg(long)]
     save: Option<PathBuf>,
+    /// What an output is expected to be: out=answer.npy. Compared on the device as `numpy.allclose` does: a number y is close
+    /// to the expected x where |x - y| <= atol + rtol |y|, or where both are equal. For each output of its own.
+    #[arg(long = "answer", value_name = "OUTPUT=FILE", value_parser = parse_answer)]
+    answers: Vec<(String, PathBuf)>,
+    /// Relative tolerance of --answer.
+    #[arg(long, requires = "answers", default_value_t = 1e-5, allow_negative_numbers = true, value_parser = parse_closeness)]
+    rtol: f64,
+    /// Absolute tolerance of --answer.
+    #[arg(long, requires = "answers", default_value_t = 1e-8, allow_negative_numbers = true, value_parser = parse_closeness)]
+    atol: f64,
     /// No digests of the outputs, which take long for large ones; what is neither saved nor compared is not read from the
     /// device then.
     #[arg(long)]
@@ -112,6 +122,14 @@ fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), ArgumentError>
         .split_once('=')
         .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
     parts.ok_or_else(|| ArgumentError::expected("a buffer and a format, e.g. spot=f32"))
+}
+
+fn parse_answer(s: &str) -> Result<(String, PathBuf), ArgumentError> {
+    let parts = s
+        .split_once('=')
+        .filter(|(n, f)| !n.is_empty() && !f.is_empty());
+    let parts = parts.map(|(n, f)| (n.to_owned(), f.into()));
+    parts.ok_or_else(|| ArgumentError::expected("an output and a file, e.g. out=answer.npy"))
 }
 
 /// What `--memcheck` looks for.
@@ -180,6 +198,21 @@ fn checks_of(a: &Args) -> Result<Option<SanitizeOptions>, Failure> {
         allow: 0,
     };
     Ok(Some(allowed(checks, &a.allow)?))
+}
+
+/// What outputs are expected to be.
+fn answers_of(
+    files: Vec<(String, PathBuf)>,
+    (rtol, atol): (f64, f64),
+) -> Result<Option<ExpectedOutputs>, Failure> {
+    for (i, (name, path)) in files.iter().enumerate() {
+        in_utf8(path)?;
+        if files[..i].iter().any(|(other, _)| other == name) {
+            return Err(Failure::new(format!("--answer {name} is given twice"))
+                .help("an output has one answer"));
+        }
+    }
+    Ok((!files.is_empty()).then_some(ExpectedOutputs { files, rtol, atol }))
 }
 
 /// Runs the command, with those that are likely to come next in the same worker.
@@ -259,6 +292,7 @@ fn job(a: Args, keep_inputs: bool) -> Result<Job, Failure> {
         energy_s: a.energy,
         save: a.save,
         skip_digests: a.no_digests,
+        answers: answers_of(a.answers, (a.rtol, a.atol))?,
         keep_inputs,
         baseline: a.source.is_some() && device == DeviceArg::Cuda,
         patched: match a.source {

@@ -26,6 +26,9 @@ struct Task {
     /// Points that may be measured at once.
     #[serde(default = "once")]
     at_once: usize,
+    /// Questions that the strategy asks before it is told the outcome of the first, where it can.
+    #[serde(default = "once")]
+    lag: usize,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +55,9 @@ fn one() -> u64 {
 fn once() -> usize {
     1
 }
+
+/// Points that are said to be likely to come next, at most.
+const LIKELY: usize = 32;
 
 /// Name and version of what is spoken.
 const SCHEMA: &str = "kerf.search-drive/1";
@@ -118,13 +124,20 @@ pub fn run(_: &DriveArgs) -> Result<i32, Failure> {
     };
     let strategy = for_any_space(&task.strategy)?;
     let mut strategy = strategy.start(search).map_err(refused)?;
-    let mut session = SearchSession::new(&problem, &mut *strategy, task.budget);
+    let session = SearchSession::new(&problem, &mut *strategy, task.budget);
+    let mut session = session.with_lag(task.lag);
     loop {
         let open = session.open(task.at_once.max(1));
         if open.is_empty() {
             break;
         }
-        say(&format!("{}\n", serde_json::json!({ "ask": open })))?;
+        let mut likely = session.likely();
+        likely.retain(|a| !open.contains(a));
+        likely.truncate(LIKELY);
+        let asked = serde_json::json!({ "ask": open, "likely": likely });
+        say(&format!("{asked}\n"))?;
+        // The strategy thinks while the other program measures.
+        session.ask_ahead();
         for _ in 0..open.len() {
             // The other program has seen enough.
             let Some(l) = line()? else { return Ok(0) };
