@@ -5,7 +5,7 @@
 //! things: what compilers make of a plan (how far a loop is unrolled, which conversions stay, how operations overlap) is no part of
 //! those.
 use crate::counted::work;
-use crate::prediction::TimePredictor;
+use crate::prediction::{TimePredictor, cores};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
@@ -122,11 +122,6 @@ pub fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Ve
         out.push((0..count).map(one).collect());
     }
     Some(out)
-}
-
-/// Cores that compile.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Seconds by plan, as text; none where it could not be compiled.

@@ -1,11 +1,10 @@
 //! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once.
-use crate::coded::cores;
-use crate::prediction::TimePredictor;
-use crate::prediction_threads::PredictionThreads;
+use crate::prediction::{TimePredictor, cores};
+use crate::prediction_threads::{PredictionThreads, alone};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
-use kerf_pass::{KernelPlan, Plan};
+use kerf_pass::KernelPlan;
 use kerf_predict::cost::{self, CostError, ProgramWork};
 use kerf_run::job::ProgramCounts;
 use kerf_search::Assignment;
@@ -28,15 +27,6 @@ pub(crate) struct KernelTimes<'s> {
     subject: cost::PredictedSubject<'s>,
     /// Seconds by plan, as text.
     known: RefCell<BTreeMap<String, Option<f64>>>,
-}
-
-/// A plan of a kernel as a plan of a program.
-pub(crate) fn alone(name: &str, plan: &KernelPlan) -> Plan {
-    let mut whole = Plan::default();
-    if !plan.is_identity() {
-        whole.kernels.insert(name.to_owned(), plan.clone());
-    }
-    whole
 }
 
 /// The versions of a kernel under a plan, as plans without parts, and the part of the warps that runs the second. Two versions are

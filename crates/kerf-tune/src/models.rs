@@ -5,6 +5,7 @@
 use crate::coded::{self, Assembler, Coded};
 use crate::counted::{CountedTimes, Recount, work};
 use crate::full_size::{FullCounts, FullSizeTimes};
+use crate::prediction::cores;
 pub use crate::prediction::{CostKind, ErrorPredictor, TimePredictor, Unknown};
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
@@ -124,7 +125,7 @@ pub fn code_model<'s>(
     let (Ok(device), Some(counts), Some(by)) = (device, counts, assembler) else {
         return None;
     };
-    let most = coded::cores() * coded::EACH_CORE;
+    let most = cores() * coded::EACH_CORE;
     let model = Coded::new(subject, tunable, device, &work(counts), by, most, compiled);
     // Without it the search goes by the other model.
     model.ok().flatten()

@@ -6,6 +6,11 @@ use kerf_pass::count::LocalError;
 use kerf_search::Assignment;
 use serde::{Deserialize, Serialize};
 
+/// Cores that compile and predict.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Predicts time.
 pub trait TimePredictor {
     /// Time over that of the program as it is; none if it cannot be told.

@@ -1,9 +1,8 @@
 //! Predictions of plans on all cores. Each thread has kernels of its own, since LLVM's contexts are each of one thread, and keeps them for
 //! the next plans: to prepare a kernel takes longer than to predict one of its plans.
-use crate::coded::cores;
-use crate::counted::alone;
+use crate::prediction::cores;
 use kerf_llvm::Module;
-use kerf_pass::KernelPlan;
+use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::{CostModel, PredictedSubject, ProgramWork};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -20,6 +19,15 @@ struct CountedProgram {
     work: ProgramWork,
     /// Name in plans and symbol of each kernel.
     kernels: Vec<(String, String)>,
+}
+
+/// A plan of a kernel as a plan of a program.
+pub(crate) fn alone(name: &str, plan: &KernelPlan) -> Plan {
+    let mut whole = Plan::default();
+    if !plan.is_identity() {
+        whole.kernels.insert(name.to_owned(), plan.clone());
+    }
+    whole
 }
 
 /// A plan of a kernel, by its position and as text.
