@@ -14,7 +14,6 @@ use kerf_llvm::Module;
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::OperationClocks;
-use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// A cluster as a variable.
@@ -69,20 +68,35 @@ fn title(lines: &[u32], variables: &BTreeSet<String>) -> String {
     }
 }
 
+/// Clusters of expressions of a subject that a rewriting makes cheaper, by the position of their kernel.
+#[derive(Debug)]
+pub struct RewritableClusters(Vec<(usize, ExpressionCluster, Vec<RewriteLevel>)>);
+
+impl RewritableClusters {
+    /// By the costs of a device.
+    pub fn for_subject(subject: &Subject, profile: &DeviceProfile) -> RewritableClusters {
+        let costs = DeviceCosts::new(profile);
+        let mut found = Vec::new();
+        for (m, kernels) in subject.modules().unwrap_or_default() {
+            for at in kernels {
+                let all = rewritable(&m, &subject.kernels[at], &costs).into_iter();
+                found.extend(all.map(|(c, levels)| (at, c, levels)));
+            }
+        }
+        RewritableClusters(found)
+    }
+}
+
 /// Adds a group for each cluster of expressions that a rewriting makes cheaper.
 pub(crate) fn add(
     subject: &Subject,
-    profile: &DeviceProfile,
+    found: &RewritableClusters,
     groups: &mut Vec<Group>,
 ) -> Vec<RewriteChoice> {
     let mut choices = Vec::new();
-    let costs = DeviceCosts::new(profile);
-    for (m, kernels) in subject.modules().unwrap_or_default() {
-        for at in kernels {
-            for (c, levels) in rewritable(&m, &subject.kernels[at], &costs) {
-                add_cluster(&c, levels, (at, &subject.kernels[at]), groups, &mut choices);
-            }
-        }
+    for (at, c, levels) in &found.0 {
+        let kernel = (*at, &subject.kernels[*at]);
+        add_cluster(c, levels.clone(), kernel, groups, &mut choices);
     }
     choices
 }
@@ -93,25 +107,18 @@ fn rewritable(
     k: &Kernel,
     costs: &DeviceCosts,
 ) -> Vec<(ExpressionCluster, Vec<RewriteLevel>)> {
-    let Some(f) = m.function(&k.symbol) else {
-        return Vec::new();
-    };
-    let found = clusters(m, f).into_par_iter().map(|c| {
+    let all = m.function(&k.symbol).map(|f| clusters(m, f));
+    let levels = |c: ExpressionCluster| {
         let table = match c.format {
             Format::F32 => &costs.single,
             _ => &costs.double,
         };
-        let all = candidates(&c, table);
-        (c, all)
-    });
-    let found: Vec<_> = found.collect();
-    let levels = |(c, all): (ExpressionCluster, Vec<_>)| {
-        let all = all.into_iter().map(RewriteLevel::new);
+        let all = candidates(&c, table).into_iter().map(RewriteLevel::new);
         let possible = all.filter(|l| carried_out(m, &k.name, &l.rewriting));
         let levels: Vec<RewriteLevel> = possible.collect();
         (!levels.is_empty()).then_some((c, levels))
     };
-    found.into_iter().filter_map(levels).collect()
+    all.into_iter().flatten().filter_map(levels).collect()
 }
 
 /// Adds the group of a cluster.

@@ -1,5 +1,5 @@
 //! From a subject and what may change of it to the variables of a search.
-use crate::algebra;
+use crate::algebra::{self, RewritableClusters};
 use crate::approx::{self, Approx};
 use crate::blocks;
 use crate::coarse;
@@ -16,7 +16,6 @@ use crate::setting::Setting;
 use crate::storage::{FixedStorage, Stored};
 use crate::subject::{Kernel, Subject};
 pub use crate::tunable::{Excluded, Tunable};
-use kerf_device::profile::DeviceProfile;
 use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{FormatRefusal, SiteFormat};
@@ -45,8 +44,8 @@ pub struct TuningScope<'w> {
     pub blocks: bool,
     /// How the code of kernels is laid out.
     pub code: bool,
-    /// Expressions, by their costs on a device.
-    pub algebra: Option<&'w DeviceProfile>,
+    /// Expressions that are written differently.
+    pub algebra: Option<&'w RewritableClusters>,
     /// Math calls by functions made for their arguments.
     pub made: Option<MadeScope<'w>>,
 }
@@ -202,8 +201,8 @@ pub fn with_launch(
     if let Some(made) = &scope.made {
         t.made = made::add(subject, scope.formats, scope.by, made, &mut t.groups);
     }
-    if let Some(profile) = scope.algebra {
-        t.rewritten = algebra::add(subject, profile, &mut t.groups);
+    if let Some(found) = scope.algebra {
+        t.rewritten = algebra::add(subject, found, &mut t.groups);
     }
     for g in &mut t.groups {
         g.lines.sort_unstable();

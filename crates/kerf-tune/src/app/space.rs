@@ -6,6 +6,7 @@ use super::result::{KernelShare, NotSearched};
 use super::run::{AppRunner, AppTrace, TracedKernel};
 use super::weighted::{AppModels, Weighted};
 use super::{shares, subject};
+use crate::algebra::RewritableClusters;
 use crate::group::Group;
 use crate::made::MadeScope;
 use crate::models::{self, Unknown};
@@ -210,6 +211,8 @@ fn tunable(
     counts: &AppCounts,
 ) -> Result<Tunable, ProblemError> {
     let program = counts.program().filter(|_| request.makes_functions());
+    let found = || RewritableClusters::for_subject(subject, &request.profile);
+    let rewritable = request.algebra.then(found);
     for_scope(
         subject,
         &TuningScope {
@@ -225,7 +228,7 @@ fn tunable(
             records: false,
             blocks: request.searches_blocks(),
             code: request.code,
-            algebra: request.algebra.then_some(&request.profile),
+            algebra: rewritable.as_ref(),
             made: program.as_ref().map(|counts| MadeScope {
                 counts,
                 profile: &request.profile,

@@ -1,4 +1,5 @@
 //! What a search is made of before anything is evaluated: the space, the store, workers and models.
+use crate::algebra::RewritableClusters;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::error::TuneError;
@@ -119,6 +120,9 @@ impl NothingLower {
     }
 }
 
+/// Stack of the thread that looks at expressions, whose graphs are walked by recursion.
+const STACK_BYTES: usize = 64 << 20;
+
 /// What can be chosen, with what a reader should know of the shapes of launches.
 fn choices(
     request: &TuneRequest,
@@ -131,10 +135,23 @@ fn choices(
         makes_functions(request, subject),
         scales_memory(request, subject),
     );
-    let counts = match functions || scaled {
+    let counts = || match functions || scaled {
         false => None,
         true => counts::obtain(request, subject, input).ok(),
     };
+    // Expressions are looked at while the program is counted.
+    let (counts, rewritable) = std::thread::scope(|s| {
+        let algebra = || RewritableClusters::for_subject(subject, &request.profile);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(s, move || request.algebra.then(algebra));
+        let counts = counts();
+        // Where there is no thread, it comes after that.
+        let found = match running {
+            Ok(thread) => thread.join().ok().flatten(),
+            Err(_) => request.algebra.then(algebra),
+        };
+        (counts, found)
+    });
     let counted = |wanted: bool| counts.as_ref().filter(|_| wanted);
     let scope = TuningScope {
         formats: &request.formats,
@@ -152,7 +169,7 @@ fn choices(
         records: request.layout && request.job.device == Device::Cuda,
         blocks: false,
         code: request.code,
-        algebra: request.algebra.then_some(&request.profile),
+        algebra: rewritable.as_ref(),
         made: counted(functions).map(|counts| MadeScope {
             counts,
             profile: &request.profile,
