@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNS = ROOT / "bench" / "runs"
 NEWEST = {
     "fullsize": "2026-11-19-fullsize-layouts",
+    "tight": "2026-11-19-fullsize-tight",
     "small": "2026-11-16-h200-tuning-6",
     "prediction": "2026-11-16-h200-prediction-10",
     "identity": "2026-11-17-h200-identity-3",
@@ -40,17 +41,28 @@ def is_f64(workload):
     return named is not None and named.group(1) == "64"
 
 
-def speedups(text):
-    """Rows of a table of bench/speedups.py at 1e-3: (workload, speed-up, low, high), or None for what did not end or gained nothing."""
-    rows = {}
+def speedups(text, at="1e-3"):
+    """Rows of a table of bench/speedups.py at a tolerance: (workload, speed-up, low, high), or None for what did not end or gained
+    nothing. Where a plan of a larger tolerance is within this one, its row stands for it."""
+    rows, before = {}, {}
     for line in text.splitlines():
-        m = re.match(r"(\w+) +1e-3 +(tie )?([\d.]+) \[([\d.]+), ([\d.]+)\]", line)
-        if m:
-            rows[m.group(1)] = None if m.group(2) else tuple(map(float, m.groups()[2:]))
-        elif m := re.match(r"(\w+) +1e-3 +([\d.]+) measured", line):  # too few samples for an interval
-            rows[m.group(1)] = (float(m.group(2)),) * 3
-        elif m := re.match(r"(\w+) +1e-3 +(unchanged|unmet|tie|as at)", line):
-            rows[m.group(1)] = None
+        m = re.match(r"(\w+) +(1e-\d+) +(.*)", line)
+        if not m:
+            continue
+        name, tolerance, told = m.groups()
+        if m := re.match(r"([\d.]+) \[([\d.]+), ([\d.]+)\]", told):
+            row = tuple(map(float, m.groups()))
+        elif m := re.match(r"([\d.]+) measured", told):  # too few samples for an interval
+            row = (float(m.group(1)),) * 3
+        elif told.startswith("as at"):
+            row = before.get(name)
+        elif re.match(r"unchanged|unmet|tie", told):
+            row = None
+        else:
+            continue
+        before[name] = row
+        if tolerance == at:
+            rows[name] = row
     return rows
 
 
@@ -68,6 +80,9 @@ def predictions():
 def facts():
     """Numbers that sentences may name."""
     full = {k: v for k, v in speedups(record("fullsize", "table.txt")).items() if v}
+    # Programs in f32 cannot meet these tolerances.
+    tight = {t: speedups(record("tight", "table.txt"), t) for t in ["1e-9", "1e-12"]}
+    tight = {t: [v[0] if v else 1.0 for k, v in rows.items() if is_f64(k)] for t, rows in tight.items()}
     small = speedups(record("small", "speedups.txt"))
     # One that gained nothing counts as 1.
     gains = {k: v[0] if v else 1.0 for k, v in small.items()}
@@ -80,6 +95,9 @@ def facts():
         "fullsize-f64-count": str(sum(map(is_f64, full))),
         "fullsize-f64-mean": f"{geometric_mean([v[0] for k, v in full.items() if is_f64(k)]):.2f}",
         "fullsize-f32-mean": f"{geometric_mean([v[0] for k, v in full.items() if not is_f64(k)]):.2f}",
+        "tight-9-count": str(len(tight["1e-9"])),
+        "tight-9-mean": f"{geometric_mean(tight['1e-9']):.2f}",
+        "tight-12-mean": f"{geometric_mean(tight['1e-12']):.2f}",
         "small-count": str(len(small)),
         "small-mean": f"{geometric_mean(list(gains.values())):.2f}",
         "small-f64-mean": f"{geometric_mean([v for k, v in gains.items() if is_f64(k)]):.2f}",

@@ -477,7 +477,8 @@ impl Evaluator {
     ) -> Result<Vec<MadeArguments>, JobError> {
         let cuda = self.job.device == Device::Cuda;
         let job = Job {
-            count: Some(Detail::Blocks),
+            // The blocks that tell it are counted at any detail.
+            count: Some(Detail::Executions),
             // On a GPU inputs and outputs stay there with their reference, which validation made before.
             reference: cuda,
             brief: true,

@@ -127,21 +127,22 @@ pub(super) fn compare_output(
         }
     }
     out.integer_mismatches = (integers.count > 0).then_some(integers.mismatches);
-    out.verdict = verdict(session, asked.criterion, &reports, integers)?;
+    let finite = || Ok(session.inputs_are_finite()?);
+    out.verdict = verdict(asked.criterion, &reports, integers, finite)?;
     Ok(())
 }
 
 /// Decides on an output. Without a criterion there is a verdict only where it does not depend on one.
 pub(super) fn verdict(
-    session: &WorkloadSession,
     criterion: Option<&Criterion>,
     reports: &[ErrorReport],
     integers: Integers,
+    inputs_are_finite: impl FnOnce() -> Result<bool, JobError>,
 ) -> Result<Option<OutputVerdict>, JobError> {
     let pairs = reports.iter().any(|r| r.nan_pairs > 0);
     let nan_pairs = match criterion {
         // Inputs are looked through only where it matters.
-        Some(c) if !c.allow_nan && pairs && session.inputs_are_finite()? => NanPairs::Rejected,
+        Some(c) if !c.allow_nan && pairs && inputs_are_finite()? => NanPairs::Rejected,
         _ => NanPairs::Allowed,
     };
     let bound = criterion.map(Criterion::bound);

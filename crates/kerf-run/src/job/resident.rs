@@ -271,8 +271,14 @@ impl Resident {
         let Resident {
             comparer,
             references,
+            inputs,
             ..
         } = self;
+        // The host would have to make all of them first.
+        let mut finite = || match inputs.all_finite(session)? {
+            Some(finite) => Ok(finite),
+            None => Ok(session.inputs_are_finite()?),
+        };
         let gone = || JobError::Worker("the reference is gone from the device".into());
         let reference = references.last().ok_or_else(gone)?;
         let outputs = session.outputs().into_iter().zip(&reference.outputs);
@@ -281,7 +287,7 @@ impl Resident {
                 let mut one = OutputOnDevice::new(comparer, session, run, o)?;
                 one.scatter = job.scatter;
                 one.brief = job.brief;
-                one.compare(session, r)
+                one.compare(session, r, &mut finite)
             })
             .collect()
     }
@@ -433,6 +439,7 @@ impl<'a> OutputOnDevice<'a> {
         &mut self,
         session: &WorkloadSession,
         reference: &DeviceOutput,
+        inputs_are_finite: &mut dyn FnMut() -> Result<bool, JobError>,
     ) -> Result<Output, JobError> {
         let bytes = self.element_bytes * self.spec.len;
         let exec = self.comparer.executor();
@@ -489,7 +496,7 @@ impl<'a> OutputOnDevice<'a> {
         let found: Integers = self.comparer.compare_integers(&integers)?;
         add(&mut digest, self.comparer.digest_integers(&integers)?);
         out.integer_mismatches = (found.count > 0).then_some(found.mismatches);
-        out.verdict = verdict(session, compared.criterion, &reports, found)?;
+        out.verdict = verdict(compared.criterion, &reports, found, inputs_are_finite)?;
         out.digest = format!("{:016x}{:016x}", digest[0], digest[1]);
         Ok(out)
     }

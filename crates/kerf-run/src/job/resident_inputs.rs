@@ -156,6 +156,29 @@ impl ResidentInputs {
         self.all.last().is_some_and(|used| used.key == key)
     }
 
+    /// Whether every floating-point value of a session's inputs is finite; none where they are not those that were used last.
+    pub(super) fn all_finite(
+        &mut self,
+        session: &WorkloadSession,
+    ) -> Result<Option<bool>, ExecError> {
+        if !self.was_used_last(session) {
+            return Ok(None);
+        }
+        let contents = self.all.last().map(|used| used.contents.clone());
+        let each = contents.iter().flat_map(|all| all.iter());
+        for (memory, b) in each.zip(&session.workload.buffers) {
+            if !b.elem.has_float() {
+                continue;
+            }
+            let exec = self.generator.executor();
+            let buffer = exec.adopt(&b.name, memory.address(), memory.bytes());
+            if !self.generator.all_finite(b, buffer)? {
+                return Ok(Some(false));
+            }
+        }
+        Ok(Some(true))
+    }
+
     /// Leaves nothing that is not known to be as it was made, after a job that may have written anywhere.
     pub(super) fn drop_changed(&mut self, session: &WorkloadSession) -> Result<(), ExecError> {
         let intact = self.was_used_last(session) && self.changed_buffer(session)?.is_none();
