@@ -30,6 +30,7 @@ pub use request::{AppRequest, TimeBy};
 pub use result::{
     AppResult, Confirmation, KernelShare, Local, LocalKernel, NotSearched, RejectedPlan, Validated,
 };
+pub use run::AppDevice;
 pub use shares::COVERED;
 
 use crate::duration::SearchDuration;
@@ -87,7 +88,7 @@ fn duration(request: &AppRequest, run_s: f64, plans: u64, known: usize) -> Searc
 fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
     AppRunner {
         command: request.command.clone(),
-        device: request.device.clone(),
+        device: request.device,
         scratch: scratch.to_owned(),
         output: match &request.source {
             ValueSource::File(p, _) => Some(p.clone()),
@@ -108,7 +109,7 @@ fn description(request: &AppRequest, space: &AppSpace, replayed: bool) -> serde_
     let mut all = json!({
         "kerf": env!("CARGO_PKG_VERSION"),
         "command": request.command,
-        "device": request.device,
+        "device": request.device.to_string(),
         "metric": request.metric,
         "tolerance": request.tolerance,
         "compared": request.source.describe(),
@@ -352,7 +353,7 @@ fn assemble(
         kerf: env!("CARGO_PKG_VERSION").into(),
         verdict: if outcome.tuned { "tuned" } else { "unchanged" }.into(),
         command: request.command.clone(),
-        device: request.device.clone(),
+        device: request.device.to_string(),
         compared: request.source.describe(),
         numbers: original.reference.floats.len(),
         counts: Some(original.counts),

@@ -6,6 +6,7 @@ use super::evaluate::{App, EvaluationFailure, save};
 use super::original;
 use super::request::AppRequest;
 use super::result::{Confirmation, RejectedPlan, Validated};
+use super::run::AppDevice;
 use super::run::{AppRunner, Ran};
 use super::search::{Searcher, fastest};
 use super::subject;
@@ -135,7 +136,7 @@ impl Confirmer<'_> {
     /// have lacked memory, and is made again alone.
     fn own_error(&self, plan: &Path) -> Result<f64, Unconfirmed> {
         let (app, request) = (self.app, self.app.request);
-        let is_beside = request.device != "cpu" && app.runner.output.is_none();
+        let is_beside = request.device != AppDevice::Cpu && app.runner.output.is_none();
         let runs = (0..RUNS).filter(|_| is_beside).map(|k| {
             let runner = AppRunner {
                 scratch: app.runner.scratch.join(format!("confirmed-{k}")),

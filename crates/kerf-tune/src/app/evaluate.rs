@@ -3,6 +3,7 @@ use super::acceptance::{self, Incomparable};
 use super::error::AppError;
 use super::replay::Replayer;
 use super::request::AppRequest;
+use super::run::AppDevice;
 use super::run::{AppRunner, Ran, RunFailure, least};
 use super::values::{self, NoValues, ValueSource, Values, values};
 use crate::evaluate::PlanEvaluation;
@@ -175,10 +176,10 @@ impl App<'_> {
 }
 
 /// An evaluation as the store keeps it.
-pub(super) fn kept(e: &Evaluation, device: &str) -> PlanEvaluation {
+pub(super) fn kept(e: &Evaluation, device: AppDevice) -> PlanEvaluation {
     PlanEvaluation {
         error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
-        device: device.to_owned(),
+        device: device.to_string(),
         wall_s: e.wall_s,
         ..PlanEvaluation::failed_with(e.error.as_ref().err().map(ToString::to_string))
     }

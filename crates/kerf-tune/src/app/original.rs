@@ -5,6 +5,7 @@ use super::error::AppError;
 use super::event::AppEvent;
 use super::replay::{self, NoReplay, RecordedRun};
 use super::request::AppRequest;
+use super::run::AppDevice;
 use super::run::{AppRunner, Ran, RunFailure, UndefinedBehaviour, least};
 use super::search::Searcher;
 use super::shares;
@@ -56,7 +57,8 @@ impl Original {
         let mut check = (!request.resume).then(|| AppCheck::begin(request, runner));
         // With a GPU the check goes on beside the search. A search on the CPU needs the processor itself, and a file that
         // is compared is written by the check's run too.
-        let beside = request.device != "cpu" && !matches!(request.source, ValueSource::File(..));
+        let beside =
+            request.device != AppDevice::Cpu && !matches!(request.source, ValueSource::File(..));
         if let Some(c) = check.as_mut().filter(|_| !beside) {
             c.end(watch)?;
         }

@@ -4,6 +4,7 @@
 //! leaves a trace of the form that a run of the program leaves. A replay of the program as it is has to give the bits of
 //! the recorded run; where it does not, or the run cannot be replayed, candidates restart the program, and the reason is said.
 use super::request::{AppRequest, TimeBy};
+use super::run::AppDevice;
 use super::run::{AppRunner, Ran, RunFailure, least};
 use super::values::{self, NoValues};
 use kerf_exec::replay::{AppCriterion, JudgedReplay, ReplayAnswer, ReplayJob};
@@ -153,7 +154,7 @@ pub(super) fn first_difference(a: &Path, b: &Path) -> std::io::Result<Option<u64
 /// Replays of a record, in a worker that lasts.
 pub(super) struct Replayer {
     program: PathBuf,
-    device: String,
+    device: AppDevice,
     trace: PathBuf,
     turn: PathBuf,
     recorded: RecordedRun,
@@ -173,7 +174,7 @@ impl Replayer {
     ) -> Result<Replayer, NoReplay> {
         let mut replayer = Replayer {
             program: request.program.clone(),
-            device: request.device.clone(),
+            device: request.device,
             trace: runner.scratch.join("replayed"),
             turn: runner.turn.clone(),
             recorded,
@@ -272,11 +273,11 @@ impl Replayer {
         let _ = std::fs::remove_dir_all(&self.trace);
         let job = ReplayJob {
             record: self.recorded.folder.clone(),
-            device: self.device.clone(),
+            device: self.device.to_string(),
             plan: plan.map(Path::to_owned),
             trace: self.trace.clone(),
             times_kernels,
-            turn: (self.device != "cpu").then(|| self.turn.clone()),
+            turn: (self.device != AppDevice::Cpu).then(|| self.turn.clone()),
             criterion,
         };
         let failed = |why: String| RunFailure::Replay(why);

@@ -1,6 +1,7 @@
 //! What is asked of the tuner of applications.
 use super::counted_launch::CountLaunches;
 use super::error::AppError;
+use super::run::AppDevice;
 use super::run::Ran;
 use super::values::ValueSource;
 use crate::approx::Approx;
@@ -70,8 +71,8 @@ pub struct AppRequest {
     pub allow: Vec<String>,
     /// Shell command that runs the application.
     pub command: String,
-    /// `cpu` or `cuda:N`.
-    pub device: String,
+    /// Where it runs.
+    pub device: AppDevice,
     /// Largest error.
     pub tolerance: f64,
     /// Its measure.

@@ -2,6 +2,7 @@
 use crate::precheck::SanitizerCheck;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -193,13 +194,32 @@ impl Sanitized {
     }
 }
 
+/// Where an application runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppDevice {
+    /// On the CPU executor.
+    Cpu,
+    /// On a GPU, by its number.
+    Cuda(i32),
+}
+
+/// As `KERF_DEVICE` and results name it.
+impl fmt::Display for AppDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AppDevice::Cpu => f.write_str("cpu"),
+            AppDevice::Cuda(n) => write!(f, "cuda:{n}"),
+        }
+    }
+}
+
 /// How an application is run.
 #[derive(Debug, Clone)]
 pub struct AppRunner {
     /// Shell command.
     pub command: String,
-    /// `cpu` or `cuda:N`.
-    pub device: String,
+    /// Where it runs.
+    pub device: AppDevice,
     /// Folder for traces.
     pub scratch: PathBuf,
     /// A file that it writes.
@@ -334,7 +354,7 @@ impl AppRunner {
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
-            .env("KERF_DEVICE", &self.device)
+            .env("KERF_DEVICE", self.device.to_string())
             .env("KERF_TRACE", self.trace())
             .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
             .env("KERF_TRACE_KERNELS", if kernels { "1" } else { "0" })

@@ -92,7 +92,7 @@ impl Searcher<'_, '_> {
         {
             self.nearest = Some((error, e.worst.clone()));
         }
-        let mut k = kept(&e, &self.app.request.device);
+        let mut k = kept(&e, self.app.request.device);
         // What the search went by, so that it can go on from it.
         k.predicted = time;
         self.db.put(phase, a, &INPUT, &k, time)?;

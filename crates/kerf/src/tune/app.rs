@@ -9,7 +9,7 @@ use kerf_ir::kernels::shortened;
 use kerf_num::Metric;
 use kerf_search::StrategyName;
 use kerf_tune::app::values::{ValueSource, format_named};
-use kerf_tune::app::{self, AppEvent, AppRequest, AppResult, TimeBy};
+use kerf_tune::app::{self, AppDevice, AppEvent, AppRequest, AppResult, TimeBy};
 use kerf_tune::approx::Approx;
 use regex_lite::Regex;
 use std::path::PathBuf;
@@ -278,8 +278,8 @@ fn request(
     Ok(AppRequest {
         allow: a.allow,
         device: match cuda {
-            true => format!("cuda:{}", a.gpu),
-            false => "cpu".into(),
+            true => AppDevice::Cuda(a.gpu),
+            false => AppDevice::Cpu,
         },
         tolerance,
         metric,
@@ -422,7 +422,7 @@ pub fn run(
     check(&a, metric)?;
     let request = request(a, command, approx, (tolerance, metric))?;
     let mut progress = Progress::new(request.budget, tolerance);
-    if request.device == "cpu" && std::env::var("KERF_DEVICE").is_ok_and(|d| d == "cuda") {
+    if request.device == AppDevice::Cpu && std::env::var("KERF_DEVICE").is_ok_and(|d| d == "cuda") {
         progress::line(
             "note: KERF_DEVICE is what the application reads by itself; this search runs it on the CPU (--device cuda: on the GPU)",
         );
