@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// Stack of a thread: as large as the system gives to the first one, since LLVM recurses.
 const STACK_BYTES: usize = 8 << 20;
@@ -43,7 +44,24 @@ struct Question {
 /// Threads that predict plans of the kernels of a counted program. They begin with the first questions.
 pub(crate) struct PredictionThreads {
     program: Arc<CountedProgram>,
-    questions: OnceCell<Sender<Question>>,
+    running: OnceCell<RunningThreads>,
+}
+
+struct RunningThreads {
+    /// None where they have to end.
+    questions: Option<Sender<Question>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Drop for RunningThreads {
+    /// Waits for their ends: what LLVM made is freed before the process ends.
+    fn drop(&mut self) {
+        self.questions = None;
+        for thread in self.threads.drain(..) {
+            // One that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl PredictionThreads {
@@ -61,7 +79,7 @@ impl PredictionThreads {
                 work: work.clone(),
                 kernels: kernels.map(owned).collect(),
             }),
-            questions: OnceCell::new(),
+            running: OnceCell::new(),
         }
     }
 
@@ -70,26 +88,32 @@ impl PredictionThreads {
         &self,
         plans: BTreeMap<Wanted, KernelPlan>,
     ) -> impl Iterator<Item = (Wanted, Option<f64>)> {
-        let questions = self.questions.get_or_init(|| self.start());
+        let running = self.running.get_or_init(|| self.start());
         let (tell, told) = channel();
         for (wanted, plan) in plans {
             let tell = tell.clone();
             // Without threads nothing is told, and who asks predicts by itself.
-            let _ = questions.send(Question { wanted, plan, tell });
+            let _ = running
+                .questions
+                .as_ref()
+                .map(|q| q.send(Question { wanted, plan, tell }));
         }
         told.into_iter()
     }
 
-    fn start(&self) -> Sender<Question> {
+    fn start(&self) -> RunningThreads {
         let (ask, asked) = channel();
         let asked = Arc::new(Mutex::new(asked));
-        for _ in 0..cores() {
+        let one = |_| {
             let (program, asked) = (self.program.clone(), asked.clone());
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
             // With fewer threads it takes longer.
-            let _ = thread.spawn(move || answer(&program, &asked));
+            thread.spawn(move || answer(&program, &asked)).ok()
+        };
+        RunningThreads {
+            threads: (0..cores()).filter_map(one).collect(),
+            questions: Some(ask),
         }
-        ask
     }
 }
 
