@@ -7,7 +7,7 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 # Lints are errors under the Rust version that Cargo.toml names; later ones bring new lints, which are
 # shown but do not fail the tests of who has not changed anything.
 RUST := $(shell sed -n 's/^rust-version *= *"\(.*\)".*/\1/p' Cargo.toml)
-DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings -D clippy::undocumented_unsafe_blocks)
+DENY = $(if $(findstring rustc $(RUST).,$(shell PATH="$(PATH)" rustc --version 2>/dev/null)),-D warnings -D clippy::undocumented_unsafe_blocks)
 
 # The compiler that lints what it compiles, in place of rustc: `cargo clippy` would compile everything a second time. The
 # arguments are joined as `cargo clippy` joins them.

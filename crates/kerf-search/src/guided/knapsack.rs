@@ -119,8 +119,11 @@ impl Knapsack {
     }
 }
 
-/// Pairs by their later member, each with the earlier one and the times of both levels.
-struct EndingPairs<'k>(Vec<Vec<(usize, &'k [Vec<f64>])>>);
+/// The earlier member of a pair, and the times of both levels.
+type EndingPair<'k> = (usize, &'k [Vec<f64>]);
+
+/// Pairs by their later member.
+struct EndingPairs<'k>(Vec<Vec<EndingPair<'k>>>);
 
 impl<'k> EndingPairs<'k> {
     fn new(problem: &'k Knapsack) -> EndingPairs<'k> {
