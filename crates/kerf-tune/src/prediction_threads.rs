@@ -92,11 +92,10 @@ impl PredictionThreads {
         let (tell, told) = channel();
         for (wanted, plan) in plans {
             let tell = tell.clone();
-            // Without threads nothing is told, and who asks predicts by itself.
-            let _ = running
-                .questions
-                .as_ref()
-                .map(|q| q.send(Question { wanted, plan, tell }));
+            if let Some(ask) = &running.questions {
+                // Without threads nothing is told, and who asks predicts by itself.
+                let _ = ask.send(Question { wanted, plan, tell });
+            }
         }
         told.into_iter()
     }
