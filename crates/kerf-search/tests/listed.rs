@@ -7,7 +7,7 @@ use kerf_search::{
     Models, Outcome, Problem, Search, SearchSession, SearchTrace, by_name, replay, run,
 };
 
-fn go(
+fn trace_of_strategy(
     problem: &Problem,
     models: &dyn Models,
     name: &str,
@@ -46,7 +46,7 @@ fn guided_beats_the_others_on_made_up_kernels() {
         let optimum = r.optimum().expect("an optimum");
         for (sum, name) in sums.iter_mut().zip(names) {
             for s in 0..2 {
-                let t = go(&r.problem, &r, name, s, 60, &|a| r.outcome(a));
+                let t = trace_of_strategy(&r.problem, &r, name, s, 60, &|a| r.outcome(a));
                 *sum += (best(&t) / optimum).ln();
             }
         }
@@ -75,7 +75,7 @@ fn what_fails_does_not_hide_the_optimum() {
     };
     let mut wasted = 0;
     for seed in 0..4 {
-        let t = go(&problem, &NoModels, "guided", seed, 60, &time);
+        let t = trace_of_strategy(&problem, &NoModels, "guided", seed, 60, &time);
         assert!(best(&t) < 5.4, "{}", best(&t));
         wasted += failed(&t);
     }
@@ -110,9 +110,14 @@ fn predictions_help_and_wrong_ones_do_not_stop_it() {
     };
     let mean = |models: &dyn Models, budget| {
         let all = (0..4).map(|s| {
-            best(&go(&r.problem, models, "guided", s, budget, &|a| {
-                r.outcome(a)
-            })) / optimum
+            best(&trace_of_strategy(
+                &r.problem,
+                models,
+                "guided",
+                s,
+                budget,
+                &|a| r.outcome(a),
+            )) / optimum
         });
         all.sum::<f64>() / 4.0
     };
@@ -122,7 +127,7 @@ fn predictions_help_and_wrong_ones_do_not_stop_it() {
     let wrong = mean(&Predicted(&|a| 1.0 / truth(a)), 80);
     assert!(wrong < 1.2, "{wrong}");
     // Static pruning runs its front and nothing else.
-    let t = go(&r.problem, &Predicted(&truth), "ryoo", 1, 500, &|a| {
+    let t = trace_of_strategy(&r.problem, &Predicted(&truth), "ryoo", 1, 500, &|a| {
         r.outcome(a)
     });
     assert!(t.executed.len() < 60, "{}", t.executed.len());
@@ -145,7 +150,7 @@ fn large_spaces_are_searched_in_part_and_the_same_way_again() {
             .map(|(l, b)| (f64::from(*l) - b).powi(2));
         Outcome::ran(0.0, 1.0 + 0.01 * far.sum::<f64>())
     };
-    let t = go(&problem, &NoModels, "guided", 1, 60, &time);
+    let t = trace_of_strategy(&problem, &NoModels, "guided", 1, 60, &time);
     assert!(best(&t) < 1.05, "{}", best(&t));
     let search = Search {
         problem: &problem,
@@ -180,14 +185,14 @@ fn odd_spaces_end() {
     ]);
     let text = text.problem().expect("a problem");
     for name in names {
-        let t = go(&one, &NoModels, name, 1, 50, &|_| Outcome::ran(0.0, 2.0));
+        let t = trace_of_strategy(&one, &NoModels, name, 1, 50, &|_| Outcome::ran(0.0, 2.0));
         assert_eq!((t.executed.len(), best(&t)), (1, 2.0), "{name}");
-        let t = go(&text, &NoModels, name, 1, 50, &|a| {
+        let t = trace_of_strategy(&text, &NoModels, name, 1, 50, &|a| {
             Outcome::ran(0.0, f64::from(a[1]) + 1.0)
         });
         assert_eq!((t.executed.len(), best(&t)), (3, 1.0), "{name}");
         // Nothing runs at all.
-        let t = go(&text, &NoModels, name, 1, 50, &|_| Outcome::Failed);
+        let t = trace_of_strategy(&text, &NoModels, name, 1, 50, &|_| Outcome::Failed);
         assert!(t.best.is_none() && t.executed.len() <= 3, "{name}");
     }
     // Times that are all the same, many runs.
@@ -196,7 +201,7 @@ fn odd_spaces_end() {
         SpaceParameter::ints("y", 0..30),
     ]);
     let flat = flat.problem().expect("a problem");
-    let t = go(&flat, &NoModels, "guided", 1, 450, &|_| {
+    let t = trace_of_strategy(&flat, &NoModels, "guided", 1, 450, &|_| {
         Outcome::ran(0.0, 1.0)
     });
     assert_eq!(t.executed.len(), 450);
