@@ -46,6 +46,7 @@ pub mod made_level;
 mod made_range;
 pub mod measure;
 pub mod models;
+pub mod plan_evaluation;
 pub mod precheck;
 pub mod prediction;
 mod prediction_threads;
