@@ -13,6 +13,7 @@ mod lanes;
 mod local;
 mod record;
 mod recorders;
+mod sampled_values;
 mod told;
 mod values;
 pub mod warp;
@@ -52,8 +53,18 @@ pub enum Detail {
     Executions,
     /// Executions of blocks, and what some warps do: about as fast as the program itself.
     Blocks,
+    /// Also what values each site sees in some executions: on a GPU those of some warps, of them the first and every
+    /// seventeenth. Everywhere else it is [`Detail::Values`].
+    SampledValues,
     /// Also what values each site sees: tens of operations for each of the program's.
     Values,
+}
+
+impl Detail {
+    /// Whether values are recorded.
+    pub fn has_values(self) -> bool {
+        matches!(self, Detail::SampledValues | Detail::Values)
+    }
 }
 
 /// What runs the instrumented program. What is counted is the same, and so are its records.
@@ -276,7 +287,7 @@ pub fn describe(m: &Module, detail: Detail) -> CountTable {
     out
 }
 
-/// Instruments a prepared module. All records of sites stay empty but with [`Detail::Values`].
+/// Instruments a prepared module. All records of sites stay empty where a detail has no values.
 pub fn instrument(
     m: &Module,
     detail: Detail,

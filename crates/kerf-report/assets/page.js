@@ -212,7 +212,7 @@ function progress() {
 // ---------------------------------------------------------------- source
 (() => {
   const s = $("source");
-  s.append(...title("source", "Source", "Each line with the formats its operations have in the plan, and its part of the cost of all floating-point operations of the program as it is (counts times the device's throughputs; memory left out). Open a line to see its operations, their ranges and why they stayed."));
+  s.append(...title("source", "Source", "Each line with the formats its operations have in the plan, and its part of the cost of all floating-point operations of the program as it is (counts times the device's throughputs; memory left out). Open a line to see its operations, their ranges and why they stayed." + (E && E.has_sampled_ranges ? " Ranges are those of some executions: of some warps, and of what their threads run often the first and every seventeenth." : "")));
   if (!E || !E.sources.length) { s.append(el("p", null, "The source was not kept with this result.")); return; }
   const byLine = new Map();
   R.sites.forEach((site, i) => {

@@ -9,7 +9,7 @@ use kerf_llvm::Module;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_predict::cost::{CostError, CostModel};
-use kerf_run::job::{Job, JobError, JobReport, KernelCounts, ProgramCounts};
+use kerf_run::job::{Device, Job, JobError, JobReport, KernelCounts, ProgramCounts};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -60,7 +60,12 @@ pub fn obtain(
     subject: &Subject,
     input: &Input,
 ) -> Result<ProgramCounts, JobError> {
-    Counting::new(request, subject, input).at_launch(&BTreeMap::new(), Detail::Values)
+    // What a GPU runs has many executions, and recording all of their values takes it a thousand times as long.
+    let detail = match request.job.device {
+        Device::Cuda => Detail::SampledValues,
+        Device::Cpu => Detail::Values,
+    };
+    Counting::new(request, subject, input).at_launch(&BTreeMap::new(), detail)
 }
 
 impl<'r> Counting<'r> {
@@ -89,9 +94,9 @@ impl<'r> Counting<'r> {
     ) -> Result<ProgramCounts, JobError> {
         let key = self.key(launch, detail);
         let folder = &self.request.out;
-        let path = match detail {
-            Detail::Values => folder.join(FILE),
-            _ => folder.join(format!("counts-{}.json", &key[..12])),
+        let path = match detail.has_values() {
+            true => folder.join(FILE),
+            false => folder.join(format!("counts-{}.json", &key[..12])),
         };
         let kept = std::fs::read(&path).ok();
         let kept = kept.and_then(|b| serde_json::from_slice::<Kept>(&b).ok());

@@ -110,6 +110,9 @@ pub struct Evidence {
     pub sources: Vec<SourceText>,
     /// The operations, in the order of the result's.
     pub sites: Vec<SiteEvidence>,
+    /// Their ranges are those of some executions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_sampled_ranges: bool,
     /// The program as it is.
     pub before: Version,
     /// The plan.

@@ -194,6 +194,7 @@ fn a_format_that_overflows_is_forbidden_for_its_group_alone() {
         copies: 0,
         copied_bytes: 0,
         device: kerf_run::job::Device::Cpu,
+        has_sampled_values: false,
         needs_cpu: Vec::new(),
         made: Vec::new(),
     };

@@ -5,12 +5,13 @@ use super::flush::{FlushFunctions, joining, put};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::recorders::Recorders;
+use super::sampled_values::{before_if_chosen, before_if_recorded, is_chosen};
 use super::told::{self, Terms, lost, see, terms, told, told_of_argument};
-use super::values::{arguments, lanes, larger, values};
+use super::values::{arguments, field_of, lanes, larger, values};
 use super::{CountDevice, Detail};
 use kerf_ir::address::touched;
 use kerf_ir::sites::{classify, float_shape};
-use kerf_llvm::{Builder, Module, Opcode, Value};
+use kerf_llvm::{Builder, Module, Opcode, RmwOp, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -135,6 +136,8 @@ impl<'m> Pass<'m> {
         let at = addresses::Own::new(&entry, self.addresses.0);
         let notes = kernel && self.detail != Detail::Executions;
         let warp = notes.then(|| self.warps.1.own(&entry));
+        let some = self.detail == Detail::SampledValues && self.recorders.is_some();
+        let chosen = some.then(|| is_chosen(&entry));
         let mut frame = Frame {
             counts: each.iter().map(|_| variable(&entry)).collect(),
             entry,
@@ -142,21 +145,31 @@ impl<'m> Pass<'m> {
             sites,
             at,
             warp,
+            chosen,
+            seen: Vec::new(),
             own: Vec::new(),
             rounds: Vec::new(),
         };
         for (existing, start) in each {
             self.count_block(&mut frame, &existing, start);
-            if self.detail == Detail::Values {
+            if self.detail.has_values() {
                 self.see_sites(&mut frame, existing, start);
             }
+        }
+        if let Some(chosen) = frame.chosen {
+            before_if_chosen(self.m, first, chosen, |b| {
+                frame.records().for_each(|r| Recorders::empty(b, r));
+            });
+        }
+        for seen in std::mem::take(&mut frame.seen) {
+            self.record(frame.chosen, &seen);
         }
         let ends = |i: &Value| {
             i.opcode() == Some(Opcode::LLVMRet)
                 || i.callee_name().as_deref() == Some("llvm.nvvm.exit")
         };
         for end in f.instructions().into_iter().filter(ends) {
-            self.flush_frame(&Builder::before(end), &frame);
+            self.flush_frame(end, &frame);
         }
     }
 
@@ -201,6 +214,7 @@ impl<'m> Pass<'m> {
     fn see_sites(&mut self, frame: &mut Frame, existing: Vec<Value>, start: Value) {
         let b = Builder::before(start);
         let sites = frame.sites;
+        let executions = frame.count(self.next_block as usize - 1);
         for i in existing {
             let Some((op, format, _)) = classify(i) else {
                 continue;
@@ -209,26 +223,72 @@ impl<'m> Pass<'m> {
             self.next_site += 1;
             // Phis come before everything else in a block; what is not a value may be its end.
             let at = match i.opcode() {
-                Some(Opcode::LLVMPHI) => Builder::before(start),
-                _ if float_shape(i.ty()).is_none() => Builder::before(i),
+                Some(Opcode::LLVMPHI) => start,
+                _ if float_shape(i.ty()).is_none() => i,
                 _ => match i.next() {
-                    Some(next) => Builder::before(next),
+                    Some(next) => next,
                     None => continue,
                 },
             };
-            if sites > MOST_SITES {
-                self.see_apart(&at, i, &op, to);
-                continue;
-            }
-            let numbers = match &mut self.recorders {
-                Some(recorders) => {
+            let record = match (&self.recorders, sites > MOST_SITES) {
+                (_, true) => SiteRecordAt::Joint(to),
+                (Some(recorders), false) => {
                     let record = recorders.record(&frame.entry);
-                    recorders.see(&at, i, (&op, format), record);
-                    OwnNumbers::Record(record)
+                    if frame.chosen.is_none() {
+                        Recorders::empty(&frame.entry, record);
+                    }
+                    let numbers = OwnNumbers::Record(record);
+                    frame.own.push((self.flush.site, Own { to, numbers }));
+                    SiteRecordAt::Own(record)
                 }
-                None => OwnNumbers::Variables(self.see_in_place(frame, &at, i, (&op, format))),
+                (None, false) => {
+                    let at = Builder::before(at);
+                    let variables = self.see_in_place(frame, &at, i, (&op, format));
+                    let numbers = OwnNumbers::Variables(variables);
+                    frame.own.push((self.flush.site, Own { to, numbers }));
+                    continue;
+                }
             };
-            frame.own.push((self.flush.site, Own { to, numbers }));
+            frame.seen.push(SeenSite {
+                site: i,
+                op,
+                format,
+                at,
+                executions,
+                record,
+            });
+        }
+    }
+
+    /// Takes executions of a site into a record: all, or those that are recorded of chosen warps.
+    fn record(&mut self, chosen: Option<Value>, s: &SeenSite) {
+        let Some(chosen) = chosen else {
+            return self.see(&Builder::before(s.at), s);
+        };
+        before_if_recorded(self.m, s.at, (chosen, s.executions), |b| {
+            let one = b.i64(1);
+            let (SiteRecordAt::Own(record) | SiteRecordAt::Joint(record)) = s.record;
+            let field = field_of(b, record, fields::RECORDED);
+            match s.record {
+                SiteRecordAt::Own(_) => {
+                    b.store(b.add(b.load(self.m.int_ty(64), field), one), field);
+                }
+                SiteRecordAt::Joint(_) => {
+                    b.atomic_rmw_relaxed(RmwOp::LLVMAtomicRMWBinOpAdd, field, one);
+                }
+            }
+            self.see(b, s);
+        });
+    }
+
+    fn see(&mut self, b: &Builder, s: &SeenSite) {
+        match (s.record, &mut self.recorders) {
+            (SiteRecordAt::Own(record), Some(recorders)) => {
+                recorders.see(b, s.site, (&s.op, s.format), record);
+            }
+            (SiteRecordAt::Own(record) | SiteRecordAt::Joint(record), _) => {
+                self.see_apart(b, s.site, &s.op, record);
+            }
         }
     }
 
@@ -259,16 +319,27 @@ impl<'m> Pass<'m> {
     }
 
     /// Where a function ends: adds a thread's own counts to those of all.
-    fn flush_frame(&self, b: &Builder, frame: &Frame) {
+    fn flush_frame(&self, end: Value, frame: &Frame) {
         let i64t = self.m.int_ty(64);
-        for (flush, o) in &frame.own {
+        let join = |b: &Builder, (flush, o): &(Value, Own)| {
             let mut args = vec![o.to];
             match &o.numbers {
                 OwnNumbers::Variables(all) => args.extend(all.iter().map(|s| b.load(i64t, *s))),
                 OwnNumbers::Record(record) => args.push(*record),
             }
             b.call(*flush, &args);
+        };
+        let of_some = |o: &&(Value, Own)| {
+            frame.chosen.is_some() && matches!(o.1.numbers, OwnNumbers::Record(_))
+        };
+        let (some, all): (Vec<_>, Vec<_>) = frame.own.iter().partition(of_some);
+        if let Some(chosen) = frame.chosen {
+            before_if_chosen(self.m, end, chosen, |b| {
+                some.into_iter().for_each(|o| join(b, o));
+            });
         }
+        let b = &Builder::before(end);
+        all.into_iter().for_each(|o| join(b, o));
         let Some(w) = &frame.warp else {
             return;
         };
@@ -294,13 +365,46 @@ struct Frame {
     sites: usize,
     at: addresses::Own,
     warp: Option<lanes::Own>,
+    /// Where values of some warps are recorded: whether those of this one are.
+    chosen: Option<Value>,
+    /// Sites whose values go into records.
+    seen: Vec<SeenSite>,
     /// What is added at the end, and by which function.
     own: Vec<(Value, Own)>,
     /// Blocks of a kernel: number, executions, and rounds of its loop where they are noted.
     rounds: Vec<(u64, Value, Option<Value>)>,
 }
 
+/// A site whose values go into a record.
+struct SeenSite {
+    site: Value,
+    op: String,
+    format: Format,
+    /// Where its values are there.
+    at: Value,
+    /// The variable that counts executions of its block.
+    executions: Value,
+    record: SiteRecordAt,
+}
+
+/// Where a site's record is.
+#[derive(Clone, Copy)]
+enum SiteRecordAt {
+    /// A thread's own, joined with those of others in the end.
+    Own(Value),
+    /// That of all threads.
+    Joint(Value),
+}
+
 impl Frame {
+    /// Records of a thread's own.
+    fn records(&self) -> impl Iterator<Item = Value> {
+        self.own.iter().filter_map(|(_, o)| match o.numbers {
+            OwnNumbers::Record(r) => Some(r),
+            OwnNumbers::Variables(_) => None,
+        })
+    }
+
     /// Executions of a block of this function, by its number.
     fn count(&self, block: usize) -> Value {
         self.counts[block - self.first as usize]

@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 32;
 pub(super) const BLOCK_FIELDS: usize = LANES + 1;
 
 /// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 21;
+pub(super) const FIELDS: usize = 22;
 /// Largest finite magnitude, as bits.
 pub(super) const LARGEST: usize = 0;
 /// How far the smallest magnitude that is not zero lies below infinity, in bits.
@@ -61,6 +61,9 @@ pub(super) const SMALLEST_ARGUMENT: usize = 17;
 pub(super) const LARGEST_SECOND: usize = 19;
 /// The smallest one, as the complement of its key.
 pub(super) const SMALLEST_SECOND: usize = 20;
+
+/// Executions whose values were recorded, where only some are; zero where all are.
+pub(super) const RECORDED: usize = 21;
 
 /// Number of magnitudes below [`LEAST_DW32`], but not zero.
 pub(super) const TINY_DW32: usize = 18;

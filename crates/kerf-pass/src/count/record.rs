@@ -1,8 +1,9 @@
 //! What the counters say: one record a site, and how records of several launches add up.
 use super::fields::{
     BELOW_INFINITY, BLOCK_FIELDS, CANCELLATION, FIELDS, FORMATS, FRACTION, INFINITE, Join, LANES,
-    LARGEST, LARGEST_ARGUMENT, LARGEST_SECOND, LOCAL, LOCAL_VALUES, NAN, PARTS, SMALLEST_ARGUMENT,
-    SMALLEST_SECOND, TINY_DW32, TINY_F16, TINY_F32, ZERO, infinity, join, number_of_key, unit,
+    LARGEST, LARGEST_ARGUMENT, LARGEST_SECOND, LOCAL, LOCAL_VALUES, NAN, PARTS, RECORDED,
+    SMALLEST_ARGUMENT, SMALLEST_SECOND, TINY_DW32, TINY_F16, TINY_F32, ZERO, infinity, join,
+    number_of_key, unit,
 };
 use super::lanes::Spread;
 use super::values::is_sum;
@@ -21,7 +22,7 @@ pub struct LocalError {
     pub mean: f64,
 }
 
-/// What the values of one site were.
+/// What the values of one site were. Where values of some executions were recorded, numbers of values are carried to all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteRecord {
     /// Executions, over all threads.
@@ -100,7 +101,13 @@ fn ends(smallest: u64, largest: u64) -> Option<[f64; 2]> {
     (largest > 0).then(|| [!smallest, largest].map(number_of_key))
 }
 
+/// A record of a site that was executed `count` times.
 fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRecord {
+    // Some executions stand for all.
+    let all = |n: u64| match raw[RECORDED] {
+        0 => n,
+        recorded => (u128::from(n) * u128::from(count) / u128::from(recorded)) as u64,
+    };
     let largest = (raw[LARGEST] > 0).then(|| format.decode(raw[LARGEST]));
     let smallest =
         (raw[BELOW_INFINITY] > 0).then(|| format.decode(infinity(format) - raw[BELOW_INFINITY]));
@@ -112,12 +119,12 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
         smallest,
         max_exponent: largest.map(exponent),
         min_exponent: smallest.map(exponent),
-        zeros: raw[ZERO],
-        nan: raw[NAN],
-        infinite: raw[INFINITE],
-        below_f16: raw[TINY_F16],
-        below_f32: raw[TINY_F32],
-        below_dw32: raw[TINY_DW32],
+        zeros: all(raw[ZERO]),
+        nan: all(raw[NAN]),
+        infinite: all(raw[INFINITE]),
+        below_f16: all(raw[TINY_F16]),
+        below_f32: all(raw[TINY_F32]),
+        below_dw32: all(raw[TINY_DW32]),
         significant_bits: match raw[FRACTION] {
             0 => u32::from(seen),
             f => bits - f.trailing_zeros().min(bits - 1),

@@ -48,14 +48,16 @@ impl<'m> Recorders<'m> {
         }
     }
 
-    /// A record of a thread's own, empty at first.
+    /// A record of a thread's own, which is to be emptied at first.
     pub(super) fn record(&self, entry: &Builder) -> Value {
-        let i64t = self.m.int_ty(64);
-        let record = entry.alloca(i64t.array(FIELDS as u64));
+        entry.alloca(self.m.int_ty(64).array(FIELDS as u64))
+    }
+
+    /// Empties a record.
+    pub(super) fn empty(b: &Builder, record: Value) {
         for field in 0..FIELDS {
-            entry.store(i64t.zero(), field_of(entry, record, field));
+            b.store(b.i64(0), field_of(b, record, field));
         }
-        record
     }
 
     /// Takes an execution of a site into its record.

@@ -42,6 +42,9 @@ pub struct ProgramCounts {
     /// Where the program was counted.
     #[serde(default = "on_cpu")]
     pub device: Device,
+    /// Values of sites are those of some executions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_sampled_values: bool,
     /// Why the job's GPU could not count it, where that was so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_cpu: Vec<String>,
@@ -310,6 +313,7 @@ fn on_gpu(
         Err(JobError::Exec(e @ ExecError::Launch { .. })) => Ok(Err(NotCounted::Driver(e))),
         Ok(counts) => Ok(Ok(ProgramCounts {
             device: Device::Cuda,
+            has_sampled_values: detail == Detail::SampledValues,
             ..counts
         })),
         Err(e) => Err(e),
@@ -396,6 +400,7 @@ fn run_and_collect(
         copies: exec.copies.0,
         copied_bytes: exec.copies.1,
         device: Device::Cpu,
+        has_sampled_values: false,
         needs_cpu: Vec::new(),
     })
 }

@@ -236,6 +236,7 @@ impl Gather<'_> {
             before,
             after,
             sites,
+            has_sampled_ranges: self.counts.is_some_and(|c| c.has_sampled_values),
             peaks: self.peaks(),
         }
     }
