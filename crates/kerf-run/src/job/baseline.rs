@@ -1,5 +1,6 @@
 //! What the programs of a measurement are before they run.
 use super::timed::TimedProgram;
+use super::turn::MachineShare;
 use crate::run::FirstContents;
 use kerf_exec::cuda;
 
@@ -13,6 +14,8 @@ pub(super) struct JobContents {
     /// What the numbers of each buffer lost on the way to a scaled format, where the device counted that: how many saturate,
     /// and how many are not held.
     pub lost: Vec<[u64; 2]>,
+    /// The GPU is this process's since they were made there: what comes next goes on, and does not wait once more.
+    pub turn: Option<MachineShare>,
 }
 
 /// The program as it is, where it is measured beside the plan's.

@@ -389,6 +389,10 @@ impl Comparison<'_> {
         kept_before: &mut Workshop,
         spent: &mut JobSeconds,
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
+        if self.job.answers.is_some() {
+            // That waits for the GPU by itself.
+            measured.turn = None;
+        }
         let clock = Instant::now();
         let shelf = &mut kept_before.answers;
         let mut run = MeasuredOutputs(measured, self.session);
@@ -442,14 +446,17 @@ impl Comparison<'_> {
     /// Compares outputs where they are. What device code cannot compute comes from the host once, and stays there too.
     fn on_device(
         &self,
-        measured: &Measured,
+        measured: &mut Measured,
         kept_before: &mut Workshop,
         spent: &mut JobSeconds,
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
         let (job, own, program) = (self.job, self.own, self.program);
         // Comparisons and references would be in others' times.
         let clock = Instant::now();
-        let mut turn = alone(job)?;
+        let mut turn = match measured.turn.take() {
+            Some(turn) => turn,
+            None => alone(job)?,
+        };
         spent.wait_s += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let found = kept_before.resident()?.reference(job, own, program)?;
@@ -537,18 +544,19 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     spent.codegen_s = clock.elapsed().as_secs_f64();
     let own = programs.own_session(&workload, &session);
     let code = (&m, &programs.own);
-    let prepared = Prepared::new(job, (&session, &own), code, kept_before, &mut spent)?;
     if job.device == Device::Cuda {
+        // Beside this job's own code: of plans that come together, all are made in the time of one.
         kept_before.make_ahead(job, &programs.own, (own_program, code_under_plan));
     }
-    let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
-    if let Some(base) = measured.base.take() {
-        kept_before.keep_baseline(job, &own, &programs.own, base);
-    }
+    let prepared = Prepared::new(job, (&session, &own), code, kept_before, &mut spent)?;
     let inputs = match &job.references {
         Some(_) => Some(kept_before.inputs(job, &session)?),
         None => None,
     };
+    let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
+    if let Some(base) = measured.base.take() {
+        kept_before.keep_baseline(job, &own, &programs.own, base);
+    }
     let by = Comparison {
         job,
         session: &session,

@@ -217,7 +217,9 @@ pub(super) fn losses(
     if !job.plan.has_scaled_storage() || job.memcheck.is_some() || job.skip_losses {
         return Ok(Vec::new());
     }
-    let contents = kept_before.contents(job, session, &mut JobSeconds::default())?;
+    let mut contents = kept_before.contents(job, session, &mut JobSeconds::default())?;
+    // Code is made first, while others use the GPU.
+    contents.turn = None;
     let mut all = of_contents(session, &contents)?;
     let session = &uncoarsened(session);
     let counted = Counted {

@@ -5,7 +5,7 @@ use super::finished::prints;
 use super::report::{Energy, JobSeconds, Times};
 use super::resident::stays_on_device;
 use super::timed::TimedProgram;
-use super::turn::alone;
+use super::turn::{MachineShare, alone};
 use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
@@ -25,7 +25,11 @@ const UNSTEADY: f64 = 0.03;
 const MORE: usize = 4;
 
 /// Samples hardly differ where they all lie within this part of their median.
-const STEADY: f64 = 0.01;
+const STEADY: f64 = 0.02;
+
+/// Where a few samples are enough if they hardly differ, so many times as many are enough if they do: who is near the fastest
+/// is measured again.
+const UNTIL_STEADY: usize = 3;
 
 /// A program that is ready to be loaded.
 enum Made {
@@ -238,20 +242,26 @@ impl<'s> Pair<'s> {
     fn samples(&mut self, job: &Job, sample_s: f64) -> Result<(Vec<f64>, Vec<f64>), JobError> {
         let (mut samples, mut baseline) = (Vec::new(), Vec::new());
         let enough = job.repeats.max(1) as usize;
-        let few = job
-            .steady_repeats
-            .map_or(enough, |n| enough.min(n as usize));
+        let few = job.steady_repeats.map(|n| enough.min(n.max(1) as usize));
+        let hardly_differ = |samples: &[f64], few: usize| {
+            let last = samples.len().saturating_sub(few);
+            steady(&samples[last..])
+        };
         loop {
             if let Some(b) = &mut self.base {
                 baseline.push(b.sample(self.own)?);
             }
             samples.push(self.plan.sample(self.session)?);
             let n = samples.len();
-            let done = match n {
-                _ if n < few => false,
-                _ if n < enough => steady(&samples) && steady(&baseline),
-                _ if sample_s == 0.0 || n >= MORE * enough => true,
-                _ => !unsteady(&samples) && !unsteady(&baseline),
+            let done = match few {
+                Some(few) if n < few => false,
+                Some(few) => {
+                    n >= UNTIL_STEADY * few
+                        || hardly_differ(&samples, few) && hardly_differ(&baseline, few)
+                }
+                None if n < enough => false,
+                None if sample_s == 0.0 || n >= MORE * enough => true,
+                None => !unsteady(&samples) && !unsteady(&baseline),
             };
             if done {
                 return Ok((samples, baseline));
@@ -282,6 +292,8 @@ pub(super) struct Measured {
     pub sensors: Vec<Reading>,
     /// What kernels printed.
     pub printed: String,
+    /// The GPU is this process's still: who compares on it goes on, and does not wait once more.
+    pub turn: Option<MachineShare>,
 }
 
 /// Bytes of the outputs, in the workload's order.
@@ -340,12 +352,15 @@ pub(super) fn measure(
     let Prepared {
         plan,
         base,
-        contents,
+        mut contents,
         watch,
         sample_s,
     } = prepared;
     let clock = Instant::now();
-    let turn = alone(job)?;
+    let turn = match contents.turn.take() {
+        Some(turn) => turn,
+        None => alone(job)?,
+    };
     spent.wait_s += clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     let mut pair = Pair::load(job, (plan, base), contents, (session, used), own)?;
@@ -371,7 +386,7 @@ pub(super) fn measure(
         }
         _ => None,
     };
-    drop(turn);
+    let turn = stays_on_device(job).then_some(turn);
     let (mut exec, loaded) = (plan.exec, plan.loaded);
     sensors.extend(watch.as_deref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
@@ -386,5 +401,6 @@ pub(super) fn measure(
         energy,
         sensors,
         printed,
+        turn,
     })
 }

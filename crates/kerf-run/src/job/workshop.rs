@@ -107,7 +107,7 @@ impl Workshop {
         if stays_on_device(job) {
             // What makes and converts inputs would be in others' times.
             let clock = Instant::now();
-            let _turn = alone(job)?;
+            let turn = alone(job)?;
             spent.wait_s += clock.elapsed().as_secs_f64();
             let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
@@ -116,6 +116,7 @@ impl Workshop {
                     own: Some(FirstContents::Device(own)),
                     held: Some(FirstContents::Device(held)),
                     lost,
+                    turn: Some(turn),
                 });
             }
         }
