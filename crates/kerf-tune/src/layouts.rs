@@ -24,8 +24,9 @@ const LARGER: u32 = 4;
 /// A predicted gain below this part of the time is none: predictions of layouts err by more.
 const LEAST_PREDICTED: f64 = 0.05;
 
-/// A gain below this part of the time does not ask for another round.
-const LEAST: f64 = 5e-3;
+/// A gain below this part of the time is none: it does not ask for another round, and what was prepared for the plans around
+/// the fastest one stays good.
+pub(crate) const LEAST: f64 = 5e-3;
 
 /// What evaluates plans for a search of layouts: of a workload, or of an application.
 pub(crate) trait LayoutTrials {
@@ -43,6 +44,9 @@ pub(crate) trait LayoutTrials {
 
     /// All plans of which something is known.
     fn known_plans(&self) -> Vec<Assignment>;
+
+    /// Whether a kernel takes so little of the time that no layout of it matters.
+    fn is_minor(&self, kernel: &str) -> bool;
 
     /// What predicts times, where none are measured.
     fn predictor(&self) -> Option<&dyn TimePredictor>;
@@ -72,28 +76,33 @@ pub(crate) struct LayoutSearch<'l, T> {
     problem: &'l Problem,
     /// Evaluations so far.
     done: usize,
+    /// The plan that others are tried around, with its time: the fastest, or one that is hardly slower.
+    center: (Assignment, f64),
 }
 
 impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
     /// Of a problem.
     pub fn new(trials: &'l mut T, problem: &'l Problem) -> LayoutSearch<'l, T> {
+        let center = trials.fastest();
         LayoutSearch {
             trials,
             problem,
             done: 0,
+            center,
         }
     }
 
     /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes; then how records are stored, the blocks that host
     /// code asks for, and the code of each kernel. Gives how many evaluations that took.
     pub fn settle(mut self) -> Result<usize, T::Error> {
+        let strategy_plan = self.center.0.clone();
         let starts = self.starts();
         let mut likely: Vec<Assignment> =
             starts.iter().flat_map(|s| self.with_elements(s)).collect();
         for start in starts {
             self.try_elements_of_all(&start, &mut likely)?;
         }
-        self.settle_elements()?;
+        self.settle_elements(&strategy_plan)?;
         self.try_other_formats()?;
         let tunable = self.trials.tunable();
         let records = tunable.records.iter().map(|c| c.group);
@@ -101,7 +110,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         let code = tunable.code.iter().map(|c| c.group);
         let others: Vec<usize> = records.chain(blocks).chain(code).collect();
         for (at, g) in others.iter().enumerate() {
-            let siblings = |g: &usize| siblings(self.problem, &self.trials.fastest().0, *g);
+            let siblings = |g: &usize| siblings(self.problem, &self.center.0, *g);
             let likely: Vec<Assignment> = others[at + 1..].iter().flat_map(siblings).collect();
             self.try_layouts(&siblings(g), &likely)?;
         }
@@ -119,13 +128,14 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
                 .skip(1)
                 .any(|l| !l.veto)
         };
-        coarse.map(|c| c.group).filter(free).collect()
+        let major = coarse.filter(|c| !self.trials.is_minor(&c.kernel));
+        major.map(|c| c.group).filter(free).collect()
     }
 
     /// Where to begin: what a kernel gains by more elements depends on its formats, so beside the fastest plan those that have
     /// one level of formats everywhere.
     fn starts(&self) -> Vec<Assignment> {
-        let fastest = self.trials.fastest().0;
+        let fastest = self.center.0.clone();
         let shapes = self.trials.tunable().shapes();
         let mut all = vec![fastest.clone()];
         for level in 1..=UNIFORM_LEVELS {
@@ -183,7 +193,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
 
     /// Tries the layout of the fastest plan with the formats of other plans within the tolerance.
     fn try_other_formats(&mut self) -> Result<(), T::Error> {
-        let (best, _) = self.trials.fastest();
+        let best = self.center.0.clone();
         let shapes = self.trials.tunable().shapes();
         if self.coarse().iter().all(|g| best[*g] == 0) {
             return Ok(());
@@ -205,26 +215,30 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
     }
 
     /// Tries other numbers of elements for each kernel of the fastest plan, and with them other shapes.
-    fn settle_elements(&mut self) -> Result<(), T::Error> {
+    /// `chosen_for` is the plan that shapes were chosen for.
+    fn settle_elements(&mut self, chosen_for: &Assignment) -> Result<(), T::Error> {
         let coarse = self.coarse();
+        let elements = |a: &Assignment| coarse.iter().map(|g| a[*g]).collect::<Vec<u8>>();
+        let mut shaped = elements(chosen_for);
         let mut shapes = self.trials.tunable().shapes();
         let layouts: Vec<usize> = self.trials.tunable().layouts().collect();
-        shapes.retain(|g| !layouts.contains(g));
+        shapes.retain(|g| !layouts.contains(g) && !self.shapes_minor_kernels(*g));
         for _ in 0..ROUNDS {
-            let before = self.trials.fastest();
+            let before = self.center.1;
             for g in &coarse {
                 self.settle_kernel(*g)?;
             }
-            // A shape that was chosen for threads with one element each is as good as it was.
-            if self.trials.fastest().0 == before.0 {
+            // Shapes that were chosen for these elements are as good as they were.
+            let now = elements(&self.center.0);
+            if std::mem::replace(&mut shaped, now.clone()) == now {
                 break;
             }
             for (at, g) in shapes.iter().enumerate() {
-                let siblings = |g: &usize| siblings(self.problem, &self.trials.fastest().0, *g);
+                let siblings = |g: &usize| siblings(self.problem, &self.center.0, *g);
                 let likely: Vec<Assignment> = shapes[at + 1..].iter().flat_map(siblings).collect();
                 self.try_layouts(&siblings(g), &likely)?;
             }
-            if self.done >= MOST || self.trials.fastest().1 > before.1 * (1.0 - LEAST) {
+            if self.done >= MOST || self.center.1 > before * (1.0 - LEAST) {
                 break;
             }
         }
@@ -234,7 +248,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
     /// Tries pairs of elements in one kernel, also in larger blocks: half the threads may be too few. Where pairs gain, all
     /// other numbers.
     fn settle_kernel(&mut self, group: usize) -> Result<(), T::Error> {
-        let before = self.trials.fastest().0;
+        let before = self.center.0.clone();
         if before[group] == 0 {
             let mut pairs = before.clone();
             pairs[group] = 1;
@@ -242,11 +256,11 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
             let mut likely = siblings(self.problem, &pairs, group);
             likely.extend(larger.iter().cloned());
             self.try_layouts(std::slice::from_ref(&pairs), &likely)?;
-            if self.trials.fastest().0 == before {
+            if self.center.0 == before {
                 self.try_layouts(&larger, &[])?;
             }
         }
-        let now = self.trials.fastest().0;
+        let now = self.center.0.clone();
         if now[group] == 0 {
             return Ok(());
         }
@@ -276,7 +290,7 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
     /// where nothing is measured, nothing is learned by running the others.
     fn predicted_fastest(&self, all: Vec<Assignment>, by: &dyn TimePredictor) -> Vec<Assignment> {
         by.prepare(&all);
-        let known = self.trials.fastest().1;
+        let known = self.center.1;
         let timed = all.into_iter().filter_map(|a| Some((by.predict(&a)?, a)));
         let faster = timed.filter(|(t, _)| *t < known * (1.0 - LEAST_PREDICTED));
         let best = faster.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -297,7 +311,19 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         }
         self.trials.run(&asked, self.done, &likely)?;
         self.done += asked.len();
+        let fastest = self.trials.fastest();
+        if fastest.1 < self.center.1 * (1.0 - LEAST) {
+            self.center = fastest;
+        }
         Ok(())
+    }
+
+    /// Whether a group is of launches of kernels that take hardly any time.
+    fn shapes_minor_kernels(&self, group: usize) -> bool {
+        let launch = self.trials.tunable().launch.iter();
+        let mut mine = launch.flat_map(|l| &l.variables);
+        let mine = mine.find(|v| v.group == group);
+        mine.is_some_and(|v| v.component.kernels.iter().all(|k| self.trials.is_minor(k)))
     }
 }
 

@@ -201,9 +201,12 @@ fn make(
             format,
         })
     });
-    let mut made = requests.filter_map(|r| kerf_function::make(&r, EvaluationScheme::Horner).ok());
+    // That there is none of a kind takes as long to find out as to make one, so all are tried at once.
+    let requests: Vec<MadeRequest> = requests.collect();
+    let make = |r: &MadeRequest| kerf_function::make(r, EvaluationScheme::Horner).ok();
+    let first: MadeFunction = requests.par_iter().find_map_first(make)?;
     // What is in plans is read from text.
-    made.next()?.in_plans().ok()
+    first.in_plans().ok()
 }
 
 /// Whether a function takes less time than the library's.

@@ -127,10 +127,18 @@ fn one(
     overrides: &[(String, i64)],
     limit: Duration,
 ) -> Result<Option<JobReport>, JobError> {
+    // Beside a search on a GPU, which has code to make meanwhile.
+    let threads = match request.job.device {
+        Device::Cuda => std::thread::available_parallelism()
+            .map_or(1, |n| n.get() / 4)
+            .max(1),
+        Device::Cpu => request.job.threads,
+    };
     let job = Job {
         seed: Some(seed),
         device: Device::Cpu,
         memcheck: Some(request.checks),
+        threads,
         overrides: overrides.to_vec(),
         reference: false,
         count: None,

@@ -176,6 +176,7 @@ fn attempt(
         judge: models.judge.as_deref().unwrap_or(cost),
         code: models.code.as_ref(),
         validating: None,
+        minor_kernels: counted.minor_kernels(subject),
         published: &published,
         errors,
         store: progress.store,

@@ -36,7 +36,7 @@ use crate::tuner::raise::{RaisedBase, Raising, TimesFromBase};
 use kerf_pass::Plan;
 use kerf_run::job::{Device, Energy};
 use kerf_search::{Assignment, NoModels, Outcome, Problem, Reason, Search, SearchSession};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Questions that a strategy asks before it is told the outcome of the first, where a GPU measures: it thinks, and the code of
 /// plans is made on other cores, while those before them are measured. On 17 cases of recorded tables guided is 1.1 % from
@@ -62,6 +62,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) judge: &'t dyn TimePredictor,
     /// Times from machine code, beside them.
     pub(crate) code: Option<&'t Coded<'t>>,
+    /// Kernels that take hardly any of the time, by the names that plans have for them.
+    pub(crate) minor_kernels: BTreeSet<String>,
     /// What AMPT-GA goes by.
     pub(crate) published: &'t dyn TimePredictor,
     /// What is known of errors, and which formats it forbids.

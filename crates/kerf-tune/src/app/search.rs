@@ -280,6 +280,11 @@ impl LayoutTrials for Searcher<'_, '_> {
         self.known.keys().cloned().collect()
     }
 
+    fn is_minor(&self, _kernel: &str) -> bool {
+        // Only those that take most of the time are tuned.
+        false
+    }
+
     fn predictor(&self) -> Option<&dyn TimePredictor> {
         let predicts = matches!(self.app.request.time, TimeBy::Predicted);
         let judge: &dyn TimePredictor = &self.models.judge;

@@ -6,12 +6,16 @@ use crate::event::{TuneEvent, Watch};
 use crate::full_size::{self, FullCounts};
 use crate::launch;
 use crate::launch::strategy::TuneStrategy;
+use crate::layouts::LEAST;
 use crate::models::{self, PredictedTimes};
 use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::request::TuneRequest;
+use crate::subject::Subject;
 use crate::tunable::Tunable;
+use kerf_pass::Plan;
 use kerf_predict::cost::{self, CostError};
 use kerf_run::job::{Device, ProgramCounts};
+use std::collections::BTreeSet;
 
 /// What was counted of the program as it is, and the model of the device that predicts times from it.
 pub(super) struct CountedProgram {
@@ -60,6 +64,30 @@ impl CountedProgram {
             device: cost::CostModel::new(&request.profile),
             notes,
         }
+    }
+}
+
+impl CountedProgram {
+    /// Kernels whose predicted part of the time is below what is taken for a gain, by the names that plans have for them.
+    pub fn minor_kernels(&self, subject: &Subject) -> BTreeSet<String> {
+        let (Some(counts), Ok(device)) = (&self.counts, &self.device) else {
+            return BTreeSet::new();
+        };
+        let module = subject.program.module().ok();
+        let work = counts::work(counts);
+        let predicted = module.and_then(|m| device.predict(&m, &Plan::default(), &work).ok());
+        let Some(predicted) = predicted else {
+            return BTreeSet::new();
+        };
+        let seconds = |symbol: Option<&str>| -> f64 {
+            let launches = predicted.launches.iter();
+            let mine = launches.filter(|l| symbol.is_none_or(|s| l.symbol == s));
+            mine.map(|l| l.repeats as f64 * l.device_seconds).sum()
+        };
+        let least = LEAST * seconds(None);
+        let minor = subject.kernels.iter();
+        let minor = minor.filter(|k| seconds(Some(&k.symbol)) < least);
+        minor.map(|k| k.name.clone()).collect()
     }
 }
 

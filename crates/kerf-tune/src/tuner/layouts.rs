@@ -27,6 +27,10 @@ impl LayoutTrials for Tuner<'_> {
         self.known.keys().cloned().collect()
     }
 
+    fn is_minor(&self, kernel: &str) -> bool {
+        self.minor_kernels.contains(kernel)
+    }
+
     fn predictor(&self) -> Option<&dyn TimePredictor> {
         (self.evaluator.job.device == Device::Cpu).then_some(self.judge)
     }
