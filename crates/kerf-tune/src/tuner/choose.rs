@@ -88,23 +88,27 @@ impl Tuner<'_> {
                 new.push(a);
             }
         }
-        for a in &new {
-            if let Some(e) = self.store.get(Phase::Probe, a, &self.input)? {
-                self.known.insert(a.clone(), e);
-                *probes += 1;
-            }
-        }
-        new.retain(|a| !self.known.contains_key(a));
-        self.evaluate(
-            Phase::Probe,
-            &new,
-            (*probes, *probes + new.len()),
-            Meanwhile::default(),
-        )?;
-        *probes += new.len();
+        self.run_probes(new, probes)?;
         let least = at.time * (1.0 - LEAST);
         let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < least;
         Ok(self.points(demoted).iter().any(better))
+    }
+
+    /// Runs plans that are not known, but for those that an earlier command ran.
+    pub(crate) fn run_probes(
+        &mut self,
+        mut all: Vec<Assignment>,
+        probes: &mut usize,
+    ) -> Result<(), StoreError> {
+        *probes += all.len();
+        for a in &all {
+            if let Some(e) = self.store.get(Phase::Probe, a, &self.input)? {
+                self.known.insert(a.clone(), e);
+            }
+        }
+        all.retain(|a| !self.known.contains_key(a));
+        let progress = (*probes - all.len(), *probes);
+        self.evaluate(Phase::Probe, &all, progress, Meanwhile::default())
     }
 
     /// The plan with one more group lowered by a level, for each group whose values fit it.
@@ -331,6 +335,9 @@ impl Tuner<'_> {
         (self.watch)(&TuneEvent::Demoted(&d));
         self.descend(&d.point, probes)?;
         demoted.push(d);
+        if demoted.len() <= REPLACED {
+            self.lay_out_like(demoted, probes)?;
+        }
         Ok(())
     }
 
@@ -443,19 +450,10 @@ impl Tuner<'_> {
         };
         let mut a = from.assignment.clone();
         a[w] -= (a[w] / DESCENT).max(1).min(a[w]);
-        if let Some(e) = self.store.get(Phase::Probe, &a, &self.input)? {
-            self.known.entry(a.clone()).or_insert(e);
+        match self.known.contains_key(&a) {
+            true => Ok(()),
+            false => self.run_probes(vec![a], probes),
         }
-        if !self.known.contains_key(&a) {
-            self.evaluate(
-                Phase::Probe,
-                &[a],
-                (*probes, *probes + 1),
-                Meanwhile::default(),
-            )?;
-            *probes += 1;
-        }
-        Ok(())
     }
 
     /// Whether measurement tells a plan from the program as it is.
