@@ -7,6 +7,7 @@
 A block stands between `<!-- figures: NAME -->` and `<!-- end -->`, a number in a sentence between `<!--= NAME -->` and
 `<!-- -->`. NEWEST says which record each claim is taken from: a later one is a change of one line here.
 """
+import itertools
 import math
 import pathlib
 import re
@@ -16,7 +17,7 @@ from html import escape
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNS = ROOT / "bench" / "runs"
 NEWEST = {
-    "fullsize": "2026-11-19-fullsize-layouts",
+    "fullsize": "2026-11-20-fullsize-table",
     "tight": "2026-11-19-fullsize-tight",
     "small": "2026-11-16-h200-tuning-6",
     "prediction": "2026-11-16-h200-prediction-10",
@@ -81,7 +82,10 @@ def facts():
     """Numbers that sentences may name."""
     full = {k: v for k, v in speedups(record("fullsize", "table.txt")).items() if v}
     # Programs in f32 cannot meet these tolerances.
-    tight = {t: speedups(record("tight", "table.txt"), t) for t in ["1e-9", "1e-12"]}
+    tight = {
+        t: {**speedups(record("tight", "table.txt"), t), **speedups(record("fullsize", "tight.txt"), t)}
+        for t in ["1e-9", "1e-12"]
+    }
     tight = {t: [v[0] if v else 1.0 for k, v in rows.items() if is_f64(k)] for t, rows in tight.items()}
     small = speedups(record("small", "speedups.txt"))
     # One that gained nothing counts as 1.
@@ -168,9 +172,14 @@ def figures():
 
 def blocks():
     full = speedups(record("fullsize", "table.txt"))
-    table = "| workload | format | speed-up [95 %] |\n|---|---|---|\n"
-    for name, v in sorted(full.items(), key=lambda i: -(i[1][0] if i[1] else 0)):
-        table += f"| {name} | {'f64' if is_f64(name) else 'f32'} | " + (f"{v[0]:.3f} [{v[1]:.3f}, {v[2]:.3f}] |\n" if v else "nothing |\n")
+    # Formats side by side, so that the table is half as long.
+    columns = []
+    for f64 in [True, False]:
+        rows = sorted((i for i in full.items() if is_f64(i[0]) == f64), key=lambda i: -(i[1][0] if i[1] else 0))
+        columns.append([f"{name} | " + (f"{v[0]:.3f} [{v[1]:.3f}, {v[2]:.3f}]" if v else "nothing") for name, v in rows])
+    table = "| in f64 | speed-up [95 %] | in f32 | speed-up [95 %] |\n|---|---|---|---|\n"
+    for left, right in itertools.zip_longest(*columns, fillvalue=" | "):
+        table += f"| {left} | {right} |\n"
     predicted = "| program never seen | plans | mean absolute error | bias |\n|---|---|---|---|\n"
     predicted += "".join(f"| {n} | {p} | {e:.1f} % | {b:+.1f} % |\n" for n, p, e, b in predictions())
     return {"speedups-fullsize": table, "predictions": predicted}
