@@ -105,10 +105,12 @@ impl<'l, T: LayoutTrials> LayoutSearch<'l, T> {
         self.settle_elements(&strategy_plan)?;
         self.try_other_formats()?;
         let tunable = self.trials.tunable();
+        let major = |kernel: &str| !self.trials.is_minor(kernel);
         let records = tunable.records.iter().map(|c| c.group);
-        let blocks = tunable.blocks.iter().map(|c| c.group);
-        let code = tunable.code.iter().map(|c| c.group);
-        let others: Vec<usize> = records.chain(blocks).chain(code).collect();
+        let blocks = tunable.blocks.iter().filter(|c| major(&c.kernel));
+        let code = tunable.code.iter().filter(|c| major(&c.kernel));
+        let of_kernels = blocks.map(|c| c.group).chain(code.map(|c| c.group));
+        let others: Vec<usize> = records.chain(of_kernels).collect();
         for (at, g) in others.iter().enumerate() {
             let siblings = |g: &usize| siblings(self.problem, &self.center.0, *g);
             let likely: Vec<Assignment> = others[at + 1..].iter().flat_map(siblings).collect();
@@ -339,3 +341,6 @@ fn siblings(problem: &Problem, of: &[u8], variable: usize) -> Vec<Assignment> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
