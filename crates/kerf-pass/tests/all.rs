@@ -18,6 +18,7 @@ mod partition_shapes;
 mod records;
 mod reference_library;
 mod rewriting;
+mod sampled_values;
 mod scaled;
 mod shadow_places;
 mod storage;

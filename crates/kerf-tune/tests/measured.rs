@@ -222,31 +222,24 @@ fn guided(dir: &Path) {
     assert!(told(&result.assignment) > 0.0);
 }
 
+/// A workload of 64 threads that read `x` and write the outputs.
+fn workload(source: &str, init: &str, outputs: &[&str]) -> String {
+    let buffer = |name: &str, more: &str| {
+        format!("[[buffer]]\nname = \"{name}\"\ntype = \"f64\"\nlen = 64\n{more}\n")
+    };
+    let mut text = format!("source = \"{source}\"\n");
+    text += &buffer("x", &format!("init = {{ {init} }}"));
+    for name in outputs {
+        text += &buffer(name, "output = true");
+    }
+    let args = [&["x"], outputs].concat();
+    text + &format!("[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [64]\nargs = {args:?}\n")
+}
+
 /// Where the fastest plan fails on other inputs, the next one gets the layout that was found for it.
 fn demoted(dir: &Path) {
     std::fs::write(dir.join("exact.ll"), EXACT_FOR_INTEGERS).expect("written");
-    let text = r#"source = "exact.ll"
-[[buffer]]
-name = "x"
-type = "f64"
-len = 64
-init = { expr = "i" }
-[[buffer]]
-name = "a"
-type = "f64"
-len = 64
-output = true
-[[buffer]]
-name = "b"
-type = "f64"
-len = 64
-output = true
-[[launch]]
-kernel = "k"
-grid = [1]
-block = [64]
-args = ["x", "a", "b"]
-"#;
+    let text = workload("exact.ll", "expr = \"i\"", &["a", "b"]);
     std::fs::write(dir.join(DEMOTED), text).expect("written");
     let own = request(dir, false);
     let searched = TuneRequest {
@@ -276,15 +269,7 @@ fn main() {
     }
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("k.ll"), IR).expect("written");
-    let buffer = |name: &str, more: &str| {
-        format!("[[buffer]]\nname = \"{name}\"\ntype = \"f64\"\nlen = 64\n{more}\n")
-    };
-    let mut text = String::from("source = \"k.ll\"\n");
-    text += &buffer("x", "init = { uniform = [1.0, 2.0] }");
-    for name in ["a", "b", "c", "d"] {
-        text += &buffer(name, "output = true");
-    }
-    text += "[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [64]\nargs = [\"x\", \"a\", \"b\", \"c\", \"d\"]\n";
+    let text = workload("k.ll", "uniform = [1.0, 2.0]", &["a", "b", "c", "d"]);
     std::fs::write(dir.path().join("w.toml"), text).expect("written");
     let (first, jobs) = run(dir.path(), false);
     assert_eq!(first.verdict, SearchVerdict::Tuned, "{:?}", first.warnings);

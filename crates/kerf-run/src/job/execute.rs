@@ -10,7 +10,7 @@ use super::reference::compared_outputs;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
 use super::resident::{RunOnDevice, stays_on_device};
 use super::shadowed::Reference;
-use super::turn::alone;
+use super::turn::{alone, kept_or_alone};
 use super::workshop::{Workshop, ptx};
 use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory::{self, MemoryNeed};
@@ -452,12 +452,7 @@ impl Comparison<'_> {
     ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
         let (job, own, program) = (self.job, self.own, self.program);
         // Comparisons and references would be in others' times.
-        let clock = Instant::now();
-        let mut turn = match measured.turn.take() {
-            Some(turn) => turn,
-            None => alone(job)?,
-        };
-        spent.wait_s += clock.elapsed().as_secs_f64();
+        let mut turn = kept_or_alone(measured.turn.take(), job, spent)?;
         let clock = Instant::now();
         let found = kept_before.resident()?.reference(job, own, program)?;
         let info = match found {

@@ -5,7 +5,7 @@ use super::finished::prints;
 use super::report::{Energy, JobSeconds, Times};
 use super::resident::stays_on_device;
 use super::timed::TimedProgram;
-use super::turn::{MachineShare, alone};
+use super::turn::{MachineShare, kept_or_alone};
 use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
@@ -356,12 +356,7 @@ pub(super) fn measure(
         watch,
         sample_s,
     } = prepared;
-    let clock = Instant::now();
-    let turn = match contents.turn.take() {
-        Some(turn) => turn,
-        None => alone(job)?,
-    };
-    spent.wait_s += clock.elapsed().as_secs_f64();
+    let turn = kept_or_alone(contents.turn.take(), job, spent)?;
     let clock = Instant::now();
     let mut pair = Pair::load(job, (plan, base), contents, (session, used), own)?;
     spent.load_s += clock.elapsed().as_secs_f64();

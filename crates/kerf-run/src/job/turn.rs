@@ -1,8 +1,10 @@
 //! Whose turn it is on a GPU: any number of processes make ready at the same time, and while one of them measures no other
 //! one does anything.
+use super::report::JobSeconds;
 use super::{Device, Job, JobError};
 use std::fs::File;
 use std::path::Path;
+use std::time::Instant;
 
 /// A share of the machine, or all of it; given back when dropped.
 pub struct MachineShare {
@@ -25,6 +27,21 @@ impl MachineShare {
 pub(super) fn alone(job: &Job) -> Result<MachineShare, JobError> {
     let lock = job.lock.as_deref();
     MachineShare::alone(lock.filter(|_| job.device == Device::Cuda))
+}
+
+/// [`alone`], or the turn that was kept since the last step; waiting is told apart from work.
+pub(super) fn kept_or_alone(
+    kept: Option<MachineShare>,
+    job: &Job,
+    spent: &mut JobSeconds,
+) -> Result<MachineShare, JobError> {
+    if let Some(turn) = kept {
+        return Ok(turn);
+    }
+    let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s += clock.elapsed().as_secs_f64();
+    Ok(turn)
 }
 
 /// Locks a file, after those that wait for it.

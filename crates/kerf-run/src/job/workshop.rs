@@ -11,7 +11,7 @@ use super::resident::{Resident, stays_on_device};
 use super::resident_inputs::ResidentInputs;
 use super::shadowed::ReferenceCode;
 use super::timed::TimedProgram;
-use super::turn::alone;
+use super::turn::{alone, kept_or_alone};
 use super::{Device, Job, JobError};
 use crate::device_inputs::DeviceGenerator;
 use crate::run::{Contents, FirstContents, KEPT_BYTES, WorkloadSession};
@@ -25,7 +25,6 @@ use kerf_ir::finish;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Jobs that leave their inputs for others leave at most this part of the free memory.
 const KEPT_PART: usize = 8;
@@ -106,9 +105,7 @@ impl Workshop {
     ) -> Result<JobContents, JobError> {
         if stays_on_device(job) {
             // What makes and converts inputs would be in others' times.
-            let clock = Instant::now();
-            let turn = alone(job)?;
-            spent.wait_s += clock.elapsed().as_secs_f64();
+            let turn = kept_or_alone(None, job, spent)?;
             let resident = self.resident()?;
             if let Some(own) = resident.contents(session)? {
                 let (held, lost) = resident.held(session, &own)?;
